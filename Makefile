@@ -1,0 +1,32 @@
+# Two commands are all a new machine needs: `make quickstart` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: quickstart test check bench soak clean
+
+$(STAMP): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install -q --editable ".[test]"
+	touch $(STAMP)
+
+quickstart: $(STAMP)   ## real bilingual text to a decision, about 5 minutes on 2 cores
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python examples/quickstart/run.py
+
+check: $(STAMP)        ## lint, format and types only
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: check            ## lint, types and every test
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest
+
+bench: $(STAMP)        ## figures of README and docs/performance.md
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python benchmarks/run.py
+
+soak: $(STAMP)         ## the long form of the checks that `make test` runs short
+	PATH="$(CURDIR)/$(BIN):$$PATH" ASSAY_SOAK=1 $(BIN)/python -m pytest -m slow
+
+clean:
+	rm -rf $(VENV) .cache build dist *.egg-info

@@ -1,0 +1,1 @@
+"""The same text twice: shingles, MinHash, bands, verified pairs, held-out contamination."""

@@ -1,0 +1,1 @@
+"""Text in, numbers out: normalization, units of text, language, quality signals, presets."""

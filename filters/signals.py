@@ -1,0 +1,38 @@
+"""The visible table of signal groups: what is measured, by which function, into which columns.
+
+A group is one plain function over a batch of texts. Adding a signal group is one function, one
+line here and one golden pair in tests/golden/.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+# texts (pa.string array, no nulls), languages (pa.string array: `lang` of each, "" where the group
+# runs before language) -> one array per column, in the order of `columns`
+Measure = Callable[[pa.Array, pa.Array], Mapping[str, "pa.Array | np.ndarray"]]
+
+
+@dataclass(frozen=True)
+class Signal:
+    """One column. `unit` names what is counted; `source` is the paper or project it follows."""
+
+    type: pa.DataType
+    unit: str
+    formula: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Group:
+    measure: Measure
+    columns: Mapping[str, Signal]
+    modules: tuple[str, ...]  # project modules whose code is part of the fingerprint
+    models: tuple[str, ...] = ()  # files under filters/models that are part of the fingerprint
+
+
+GROUPS: dict[str, Group] = {}

@@ -1,0 +1,1 @@
+"""How much of what, in which order: selection, packing, schedule, loader."""

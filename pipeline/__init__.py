@@ -1,0 +1,1 @@
+"""Corpora to tokens: readers, extraction, shards, Beam stages, SQL."""

@@ -1,0 +1,51 @@
+"""Input files to records. One format a file; `READERS` in `formats.py` is the visible table.
+
+A reader is two plain functions:
+
+    cut(path, shard_bytes) -> list[Piece]     where to cut, without parsing (cheap)
+    read(piece, source) -> Iterator[Record | Bad]
+
+Every record of the input comes out once, as a `Record` or as a `Bad` with its reason: one bad byte
+costs one record, a truncated stream keeps what stands before the cut. A record belongs to the piece
+in which its first byte lies. Nothing here loads Beam, and nothing here decides what is kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A range of one input file. `end` None means: to the end of the file.
+
+    The unit of begin/end is the format's own (bytes of the uncompressed stream for plain JSONL, row
+    groups for Parquet, bytes of the compressed file at member borders for WARC.gz).
+    """
+
+    path: str  # as it can be opened
+    file: str  # relative to the fixed part of `files`; stands in ids
+    begin: int = 0
+    end: int | None = None
+
+
+@dataclass(slots=True)
+class Record:
+    """One document as it came: decoded, extracted, not yet normalized."""
+
+    offset: int  # see schema.DOCUMENTS
+    num_bytes: int  # of the raw record
+    text: str
+    fields: dict[str, Any] = field(default_factory=dict)  # further columns of schema.DOCUMENTS
+
+
+@dataclass(slots=True)
+class Bad:
+    """One record that cannot become a document: a row of `rejects`."""
+
+    offset: int
+    num_bytes: int
+    reason: str
+    detail: str
+    excerpt: str = ""

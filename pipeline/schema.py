@@ -1,0 +1,121 @@
+"""The tables of a corpus on disk: their columns and types. One place; everything else imports it.
+
+`docs/formats.md` explains them. All files are Parquet but tokens and packed windows (Arrow IPC).
+Hashes are 128-bit xxh3, stored as 16 big-endian bytes, shown in SQL as 32 hex digits.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import xxhash
+
+FORMAT_VERSION = 1
+
+HASH = pa.binary(16)
+
+DOCUMENTS = pa.schema(
+    [
+        ("id", HASH),  # hash of (source, file, offset): see `document_id`
+        ("content_hash", HASH),  # hash of the normalized text; equal for exact duplicates
+        ("source", pa.string()),  # name in corpus.yaml
+        ("source_id", pa.string()),  # the user's own id; may repeat or be missing
+        ("kind", pa.string()),  # web, book, code, paper, qa, forum, dialogue
+        ("file", pa.string()),  # path relative to the fixed part of `files`
+        ("offset", pa.int64()),  # byte offset in the uncompressed stream; row number in Parquet
+        ("url", pa.string()),
+        ("domain", pa.string()),
+        ("title", pa.string()),
+        ("text", pa.string()),  # normalized: see filters/normalize.py
+        ("num_bytes", pa.int64()),  # UTF-8 bytes of `text`
+        ("num_chars", pa.int64()),  # code points of `text`
+        ("crawl_date", pa.timestamp("s")),  # UTC
+        ("published_date", pa.date32()),
+        ("http_status", pa.int16()),
+        ("truncated", pa.string()),  # WARC-Truncated
+        ("charset", pa.string()),  # the encoding that the bytes were decoded with
+        ("canonical_url", pa.string()),
+        ("licence", pa.string()),
+        ("licence_evidence", pa.string()),  # the link or tag that says so
+        ("robots_meta", pa.string()),
+        ("x_robots_tag", pa.string()),
+        ("meta", pa.map_(pa.string(), pa.string())),  # kept fields; not-strings as JSON
+    ]
+)
+
+REJECTS = pa.schema(
+    [
+        ("id", HASH),
+        ("source", pa.string()),
+        ("file", pa.string()),
+        ("offset", pa.int64()),
+        ("num_bytes", pa.int64()),  # bytes of the raw record, 0 where unknown
+        ("stage", pa.string()),
+        ("reason", pa.string()),  # a short word: bad_json, missing_text, empty, truncated_gzip ...
+        ("detail", pa.string()),  # what was wrong, for a person
+        ("excerpt", pa.string()),  # the first 200 characters, undecodable bytes as U+FFFD
+    ]
+)
+
+# Verified near-duplicate pairs of distinct contents, a < b.
+PAIRS = pa.schema([("a", HASH), ("b", HASH), ("jaccard", pa.float32())])
+
+# Connected components of the verified pairs (`large`: of the unverified candidates, see
+# dedup/clusters.py); `cluster` is the smallest content_hash of its members.
+CLUSTERS = pa.schema(
+    [("content_hash", HASH), ("cluster", HASH), ("size", pa.int32()), ("large", pa.bool_())]
+)
+
+# Sorted shingle hashes of the members of clusters too large to store all pairs.
+LARGE_CLUSTER_SHINGLES = pa.schema([("content_hash", HASH), ("shingles", pa.list_(pa.uint64()))])
+
+# Frozen held-out documents, with their text: an evaluation needs nothing else.
+HELDOUT = pa.schema(
+    [
+        ("set", pa.string()),
+        ("content_hash", HASH),
+        ("language", pa.string()),
+        ("source", pa.string()),
+        ("text", pa.string()),
+    ]
+)
+
+# Which contents no arm may train on, and because of which held-out content.
+HELDOUT_MATCHES = pa.schema(
+    [
+        ("content_hash", HASH),
+        ("heldout", HASH),
+        ("jaccard", pa.float32()),
+        ("containment", pa.float32()),  # |A & B| / min(|A|, |B|) over shingles
+    ]
+)
+
+
+def tokens(dtype: pa.DataType) -> pa.Schema:
+    """Token table of a shard, row-aligned with its documents; `dtype` is uint16 or uint32."""
+    return pa.schema(
+        [
+            ("ids", pa.large_list(dtype)),
+            ("num_special_literals", pa.int32()),  # special tokens spelled out in the text
+        ]
+    )
+
+
+def windows(dtype: pa.DataType, sequence_length: int) -> pa.Schema:
+    """Packed windows: `sequence_length + 1` ids, document starts inside, ids of the documents."""
+    return pa.schema(
+        [
+            ("ids", pa.list_(dtype, sequence_length + 1)),
+            ("starts", pa.list_(pa.int32())),  # ascending; first is 0
+            ("documents", pa.list_(HASH)),  # document ids, one for each start
+        ]
+    )
+
+
+def text_hash(text: bytes) -> bytes:
+    """content_hash of normalized UTF-8 text: 16 bytes."""
+    return xxhash.xxh3_128_digest(text)
+
+
+def document_id(source: str, file: str, offset: int) -> bytes:
+    """Identity of a record: 16 bytes; does not depend on sharding, order or other files."""
+    return xxhash.xxh3_128_digest(f"{source}\0{file}\0{offset}".encode())

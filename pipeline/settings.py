@@ -1,0 +1,120 @@
+"""corpus.yaml: what comes in, and how it is measured. Every key is documented where it stands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, field_validator, model_validator
+
+from pipeline.config import ConfigError, Settings, load
+
+Kind = Literal["web", "book", "code", "paper", "qa", "forum", "dialogue"]
+Extractor = Literal["resiliparse", "trafilatura"]
+
+
+class Input(Settings):
+    """One source: a set of files of one kind."""
+
+    source: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")  # unique; stands in ids
+    files: str  # a glob, local or of a store (s3://, gs://, hf://, https://)
+    kind: Kind = "web"  # chooses the profile of measures and presets
+    text: str = "text"  # JSONL, Parquet: the field that holds the text
+    id: str = "id"  # the field with the user's own id, kept as source_id where present
+    url: str = "url"  # the field with the address, where present
+    keep: tuple[str, ...] = ()  # further fields, kept as meta.*
+
+
+class Near(Settings):
+    """Near duplicates: MinHash-LSH proposes, true Jaccard over shingles decides."""
+
+    threshold: float = Field(0.8, gt=0, le=1)  # Jaccard from which two documents are a pair
+    ngram: int = Field(5, ge=1)  # words; one Han character or kana counts as a word
+    permutations: int = Field(128, ge=8, le=1024)  # datasketch affine32, seed 1
+    bands: int = 21  # 21 x 6: a pair at .8 is proposed with probability .998
+    rows: int = 6
+
+    @model_validator(mode="after")
+    def _fits(self) -> Near:
+        if self.bands * self.rows > self.permutations:
+            raise ValueError(
+                f"bands x rows = {self.bands} x {self.rows} exceeds permutations = "
+                f"{self.permutations}; lower one or raise permutations"
+            )
+        return self
+
+
+class Heldout(Settings):
+    """Frozen evaluation text, chosen by content hash before any predicate."""
+
+    share: float = Field(0.005, ge=0, le=0.5)  # of the documents per language and source
+    min_documents: int = Field(4, ge=0)  # per language and source with at least 20 times as many
+    keep: tuple[str, ...] = ()  # heldout.json of earlier corpora, whose sets stay held out
+    independent: tuple[str, ...] = ()  # globs of JSONL files that are evaluation text as a whole
+    containment: float = Field(0.8, gt=0, le=1)  # share of shingles that makes a contained copy
+
+
+class Tokenizer(Settings):
+    """A tokenizer.json and the explicit policy for the ids around a document."""
+
+    file: str  # path of a tokenizer.json, or a name of pipeline/tokenizer.py NAMES
+    bos: str | None = None  # token put before each document; none by default
+    eos: str | None = "auto"  # token put after each document; auto: the tokenizer's own
+
+
+def _tokenizer(value: object) -> object:
+    return {"file": value} if isinstance(value, str) else value
+
+
+class CorpusSettings(Settings):
+    """corpus.yaml."""
+
+    inputs: tuple[Input, ...] = Field(min_length=1)
+    output: str | None = None  # folder of the corpus; default: runs/<name of the yaml file>
+    languages: tuple[str, ...] = ("zh", "en")  # what presets and reports speak of; drops nothing
+    tokenizer: Annotated[Tokenizer, BeforeValidator(_tokenizer)]
+    heldout: Heldout = Heldout()
+    near: Near = Near()
+    signals: tuple[str, ...] = ("language", "gopher")  # groups of filters/signals.py
+    extractor: Extractor = "resiliparse"
+    hard: tuple[Literal["empty", "not_text"], ...] = ("empty", "not_text")  # dropped at ingest
+    shard_bytes: int = Field(32_000_000, ge=1_000)  # text of one shard, about
+
+    @field_validator("inputs")
+    @classmethod
+    def _unique_sources(cls, inputs: tuple[Input, ...]) -> tuple[Input, ...]:
+        names = [item.source for item in inputs]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"source {twice[0]!r} stands twice; give each input its own name")
+        return inputs
+
+
+def load_corpus(path: str | Path) -> CorpusSettings:
+    """Read corpus.yaml; relative `files`, `tokenizer` and `output` are relative to its folder."""
+    path = Path(path)
+    settings = load(path, CorpusSettings)
+    base = path.resolve().parent
+
+    def resolve(value: str) -> str:
+        return value if "://" in value or Path(value).is_absolute() else str(base / value)
+
+    inputs = tuple(i.model_copy(update={"files": resolve(i.files)}) for i in settings.inputs)
+    heldout = settings.heldout.model_copy(
+        update={
+            "keep": tuple(resolve(k) for k in settings.heldout.keep),
+            "independent": tuple(resolve(g) for g in settings.heldout.independent),
+        }
+    )
+    tokenizer = settings.tokenizer
+    if tokenizer.file.endswith(".json"):
+        tokenizer = tokenizer.model_copy(update={"file": resolve(tokenizer.file)})
+        if not Path(tokenizer.file).exists():
+            raise ConfigError(
+                f"{path}: key `tokenizer`: no such file {tokenizer.file}; make one with "
+                f"`assay tokenizer train {path} --vocab-size 8000 --output {tokenizer.file}`"
+            )
+    output = resolve(settings.output) if settings.output else str(base / "runs" / path.stem)
+    return settings.model_copy(
+        update={"inputs": inputs, "heldout": heldout, "tokenizer": tokenizer, "output": output}
+    )

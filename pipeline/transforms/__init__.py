@@ -1,0 +1,1 @@
+"""Beam stages, one a file. The bodies are plain functions over shards."""

@@ -1,0 +1,1 @@
+"""Studies: arms x seeds, paired statistics, a verdict and its report."""
