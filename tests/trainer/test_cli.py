@@ -1,0 +1,96 @@
+"""The command line: verbs, mistakes, exit codes, and what it loads."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+import types
+
+import pytest
+
+from trainer import cli
+
+
+def _verb(monkeypatch: pytest.MonkeyPatch, function: object) -> None:
+    """Let `mix` call `function`, as if our own package held it."""
+    module = types.ModuleType("trainer.fake_verb")
+    module.run = function
+    monkeypatch.setitem(sys.modules, "trainer.fake_verb", module)
+    monkeypatch.setitem(cli.VERBS, "mix", ("trainer.fake_verb:run", "fake"))
+
+
+def _raiser(code: str, module: str) -> object:
+    namespace: dict[str, object] = {"__name__": module}
+    exec(f"def run(argv):\n    {code}", namespace)
+    return namespace["run"]
+
+
+def test_help_names_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([]) == 0
+    shown = capsys.readouterr().out
+    assert [verb for verb in cli.VERBS if f"  {verb} " not in shown] == []
+    assert cli.main(["--help"]) == 0
+    assert capsys.readouterr().out == shown
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["--version"]) == 0
+    assert capsys.readouterr().out == "assay 0.1.0\n"
+
+
+def test_unknown_verb_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["trian"]) == 2
+    assert capsys.readouterr().err == "assay: unknown verb 'trian'; did you mean `train`?\n"
+    assert cli.main(["xyz"]) == 2
+    assert capsys.readouterr().err.startswith("assay: unknown verb 'xyz'; verbs: prepare, sql,")
+
+
+def test_a_verb_gets_its_arguments_and_gives_the_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[list[str]] = []
+    _verb(monkeypatch, lambda argv: seen.append(argv) or 7)
+    assert cli.main(["mix", "a.yaml", "--json"]) == 7
+    assert seen == [["a.yaml", "--json"]]
+
+
+def test_user_errors_are_one_message(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from pipeline.config import ConfigError
+
+    monkeypatch.setattr("builtins.ConfigError", ConfigError, raising=False)
+    _verb(
+        monkeypatch, _raiser("raise ConfigError('run.yaml: key `seed` is missing')", "mixtures.x")
+    )
+    assert cli.main(["mix"]) == 2
+    assert capsys.readouterr().err == "assay mix: run.yaml: key `seed` is missing\n"
+    _verb(monkeypatch, _raiser("open('/no/such/file')", "pipeline.x"))
+    assert cli.main(["mix"]) == 2
+    assert capsys.readouterr().err == (
+        "assay mix: [Errno 2] No such file or directory: '/no/such/file'\n"
+    )
+
+
+def test_faults_keep_their_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    _verb(monkeypatch, _raiser("raise ValueError('shapes do not match')", "numpy.x"))
+    with pytest.raises(ValueError, match="shapes do not match"):
+        cli.main(["mix"])
+
+
+def test_interrupt_is_130(monkeypatch: pytest.MonkeyPatch) -> None:
+    _verb(monkeypatch, _raiser("raise KeyboardInterrupt", "pipeline.x"))
+    assert cli.main(["mix"]) == 130
+
+
+def test_help_is_quick_and_loads_neither_torch_nor_beam() -> None:
+    code = (
+        "import sys, time; t = time.process_time(); from trainer import cli; cli.main(['--help']);"
+        "print([m for m in ('torch', 'apache_beam', 'pydantic', 'pyarrow') if m in sys.modules]);"
+        "print(time.process_time() - t)"
+    )
+    started = time.monotonic()
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert time.monotonic() - started < 20
+    *_, loaded, seconds = done.stdout.splitlines()
+    assert loaded == "[]"
+    assert float(seconds) < 0.2

@@ -1,0 +1,99 @@
+"""The `assay` command. `VERBS` is the whole of it: verb, function behind it, one line of help.
+
+A function is imported when its verb is called, so `assay --help` loads neither torch nor Beam, and
+no verb loads both. Each takes the arguments after the verb and returns the exit code.
+
+Exit codes: 0 done; 1 a fault of ours, with its traceback; 2 a mistake that the user can mend, as
+one message; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import importlib.metadata
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+VERBS: dict[str, tuple[str, str]] = {
+    "prepare": ("pipeline.commands:prepare", "raw files to a measured, tokenized corpus"),
+    "sql": ("mixtures.commands:sql", "ask a corpus with one SELECT"),
+    "inspect": ("pipeline.inspect:main", "one document with all that is known about it"),
+    "attach": ("pipeline.attach:main", "add your own columns to a corpus"),
+    "tokenizer": ("pipeline.tokenizer_commands:main", "train a tokenizer, or look at one"),
+    "mix": ("mixtures.commands:mix", "the plan of a mixture, before anything runs"),
+    "train": ("trainer.commands:train", "train a model on a mixture"),
+    "evaluate": ("trainer.commands:evaluate", "bits per byte of the held-out sets"),
+    "ablate": ("trainer.ablation.commands:ablate", "which data is better, and how sure is that"),
+    "report": ("pipeline.commands:report", "what became of the input of a corpus"),
+}
+PACKAGES = ("filters", "dedup", "pipeline", "mixtures", "trainer")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one verb; `argv` is without the program's name. Returns the exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(_help())
+        return 0
+    if arguments[0] in ("-V", "--version"):
+        print(f"assay {importlib.metadata.version('assay')}")
+        return 0
+    verb, *rest = arguments
+    if verb not in VERBS:
+        near = difflib.get_close_matches(verb, VERBS, n=1, cutoff=0.5)
+        hint = f"did you mean `{near[0]}`?" if near else f"verbs: {', '.join(VERBS)}"
+        print(f"assay: unknown verb {verb!r}; {hint}", file=sys.stderr)
+        return 2
+    try:
+        return _call(verb, rest)
+    except KeyboardInterrupt:
+        print("\nassay: interrupted; the same command goes on where it stopped", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # `assay sql ... | head`: the reader has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (ValueError, OSError) as error:
+        if not _meant_for_user(error):
+            raise
+        notes = "".join(f"\n{note}" for note in getattr(error, "__notes__", ()))
+        print(f"assay {verb}: {error}{notes}", file=sys.stderr)
+        return 2
+
+
+def _call(verb: str, arguments: list[str]) -> int:
+    module, function = VERBS[verb][0].split(":")
+    result = getattr(importlib.import_module(module), function)(arguments)
+    assert isinstance(result, int), f"{VERBS[verb][0]} returned {result!r}, not an exit code"
+    return result
+
+
+def _meant_for_user(error: ValueError | OSError) -> bool:
+    """Whether our own code raised it: a ValueError out of a library is a fault, not a message.
+
+    An OSError that names a file (not found, no permission, disk full) is the user's to mend.
+    """
+    if isinstance(error, OSError):
+        return error.filename is not None
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return str(frames[-1].f_globals.get("__name__", "")).split(".")[0] in PACKAGES
+
+
+def _help() -> str:
+    width = max(len(verb) for verb in VERBS)
+    lines = [f"  {verb:<{width}}  {text}" for verb, (_, text) in VERBS.items()]
+    return "\n".join(
+        [
+            "assay: find out which text is worth training on",
+            "",
+            "usage: assay VERB ...    (`assay VERB --help` shows its options and an example)",
+            "",
+            *lines,
+        ]
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
