@@ -1,0 +1,67 @@
+"""The one way to compile a loop: `@kernel`. It also decides where machine code is cached.
+
+numba's cache notices a change in a kernel's own file, not in the files of the kernels that it calls
+or of the constants that it froze. So the cache folder's name holds the hash of every source file
+that a kernel could come from: another version of the code looks into another folder. It must be set
+before the first kernel is declared, which is why nothing else in the project names `numba.njit`.
+
+The folder is the first one that can be written: NUMBA_CACHE_DIR, the user's cache folder, the
+temporary folder (read-only installs, workers without a home).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+import numba
+
+ROOT = Path(__file__).resolve().parent.parent
+KERNEL_FOLDERS = ("kernels", "filters", "dedup")
+
+
+def source_hash(root: Path = ROOT) -> str:
+    """16 hex digits over the names and contents of all Python files of `KERNEL_FOLDERS`."""
+    digest = hashlib.blake2b(digest_size=8)
+    for folder in KERNEL_FOLDERS:
+        for path in sorted((root / folder).rglob("*.py")):
+            digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def cache_bases() -> list[Path]:
+    """Where caches may live, best first."""
+    user = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    bases = [os.environ.get("NUMBA_CACHE_DIR"), user, tempfile.gettempdir()]
+    return [Path(base) for base in bases if base]
+
+
+def cache_folder(bases: Iterable[Path], name: str) -> Path:
+    """`assay/<name>` under the first of `bases` in which a file can be made.
+
+    Raises:
+        OSError: none of them can be written.
+    """
+    tried = []
+    for base in bases:
+        folder = base / "assay" / name
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                return folder
+        except OSError as error:
+            tried.append(f"{folder}: {error.strerror}")
+    raise OSError(
+        f"no folder for compiled kernels can be written ({'; '.join(tried)}); "
+        "set NUMBA_CACHE_DIR to one that can"
+    )
+
+
+# The module attribute, not the environment: it holds even if numba was imported before us.
+vars(numba.config)["CACHE_DIR"] = str(cache_folder(cache_bases(), f"kernels-{source_hash()}"))
+
+# nogil: threads scale. No parallel=True: under Beam each worker has one core.
+kernel = numba.njit(nogil=True, cache=True)
