@@ -1,0 +1,130 @@
+"""A corpus folder: its manifest, its parts, its commit records, its lock."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pipeline.files import file_hash, read_json, write_json
+from pipeline.schema import FORMAT_VERSION
+
+
+class CorpusError(ValueError):
+    """A corpus folder cannot be used; the message names the folder and the remedy."""
+
+
+def manifest(root: Path) -> dict[str, Any]:
+    """corpus.json of a finished corpus.
+
+    Raises:
+        CorpusError: not a corpus, not finished, or of another format version.
+    """
+    path = root / "corpus.json"
+    if not path.exists():
+        unfinished = (root / "inputs.json").exists()
+        what = "an unfinished corpus" if unfinished else "not a corpus"
+        raise CorpusError(f"{root}: {what} (no corpus.json); run `assay prepare` for it first")
+    found: dict[str, Any] = read_json(path)
+    if found["format"] != FORMAT_VERSION:
+        raise CorpusError(
+            f"{root}: format {found['format']}, this version of assay reads {FORMAT_VERSION}; "
+            "run `assay prepare` again with another `output`"
+        )
+    return found
+
+
+def part_name(part: int, suffix: str = "parquet") -> str:
+    return f"part-{part:05d}.{suffix}"
+
+
+def part_paths(root: Path, table: str) -> list[Path]:
+    """Files of a table (`documents`, `signals/gopher`, `tokens/<hash>` ...) by part number."""
+    return sorted(path for path in (root / table).glob("part-*") if path.suffix != ".json")
+
+
+def part_number(path: Path) -> int:
+    return int(path.name.split(".")[0].removeprefix("part-"))
+
+
+# --- commit records -------------------------------------------------------------------------------
+
+
+def record_path(root: Path, stage: str, part: int) -> Path:
+    return root / "stats" / stage / part_name(part, "json")
+
+
+def record(root: Path, stage: str, part: int, fingerprint: str) -> dict[str, Any] | None:
+    """The commit record of a part, if it carries this fingerprint and its files are there."""
+    path = record_path(root, stage, part)
+    if not path.exists():
+        return None
+    found: dict[str, Any] = read_json(path)
+    if found["fingerprint"] != fingerprint:
+        return None
+    for name, output in found["outputs"].items():
+        file = root / name
+        if not file.exists() or file.stat().st_size != output["bytes"]:
+            return None
+    return found
+
+
+def once(
+    root: Path,
+    stage: str,
+    part: int,
+    fingerprint: str,
+    outputs: list[Path],
+    work: Callable[[], dict[str, Any]],
+) -> dict[str, Any]:
+    """Make a part unless it stands: run `work`, which writes `outputs` atomically and returns
+    counters, then write the commit record. Returns the record."""
+    found = record(root, stage, part, fingerprint)
+    if found is not None:
+        return found
+    began, cpu_began = time.perf_counter(), time.process_time()
+    counters = work()
+    found = {
+        "stage": stage,
+        "part": part,
+        "fingerprint": fingerprint,
+        "counters": counters,
+        "outputs": {
+            str(path.relative_to(root)): {"bytes": path.stat().st_size, "xxh3": file_hash(path)}
+            for path in outputs
+        },
+        "seconds": round(time.perf_counter() - began, 3),
+        "cpu_seconds": round(time.process_time() - cpu_began, 3),
+    }
+    write_json(record_path(root, stage, part), found)
+    return found
+
+
+# --- one writer at a time -------------------------------------------------------------------------
+
+
+@contextmanager
+def locked(root: Path) -> Iterator[None]:
+    """Hold the corpus for writing.
+
+    Raises:
+        CorpusError: another process holds it; names its process id.
+    """
+    root.mkdir(parents=True, exist_ok=True)
+    with open(root / ".lock", "a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            raise CorpusError(
+                f"{root}: another assay process writes here (process {file.read().strip()}); "
+                "wait for it, or stop it and call again: finished shards are kept"
+            ) from None
+        file.truncate(0)
+        file.write(f"{os.getpid()}\n")
+        file.flush()
+        yield

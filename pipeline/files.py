@@ -1,0 +1,56 @@
+"""Files that are either whole or absent: temporary name, fsync, rename; and their hashes."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import xxhash
+
+CHUNK_BYTES = 1 << 20
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield a temporary path beside `path`; it takes the name of `path` when the block succeeds.
+
+    The temporary name carries the process id, so that a killed attempt never meets a live one.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        yield temporary
+        with open(temporary, "rb") as file:
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write JSON atomically, keys in the order given."""
+    with replacing(path) as temporary:
+        temporary.write_text(json.dumps(value, ensure_ascii=False, indent=1) + "\n", "utf-8")
+
+
+def read_json(path: Path) -> Any:
+    return json.loads(path.read_text("utf-8"))
+
+
+def file_hash(path: Path) -> str:
+    """xxh3-128 of a file's bytes, 32 hex digits."""
+    digest = xxhash.xxh3_128()
+    with open(path, "rb") as file:
+        while chunk := file.read(CHUNK_BYTES):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def remove_temporaries(root: Path) -> None:
+    """Delete what killed attempts left behind. Call only while holding the corpus lock."""
+    for path in root.rglob(".*.tmp"):
+        path.unlink(missing_ok=True)
