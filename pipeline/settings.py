@@ -90,8 +90,11 @@ class CorpusSettings(Settings):
         return inputs
 
 
-def load_corpus(path: str | Path) -> CorpusSettings:
-    """Read corpus.yaml; relative `files`, `tokenizer` and `output` are relative to its folder."""
+def load_corpus(path: str | Path, *, tokenizer_exists: bool = True) -> CorpusSettings:
+    """Read corpus.yaml; relative `files`, `tokenizer` and `output` are relative to its folder.
+
+    `tokenizer_exists=False` is for the one verb that makes the tokenizer.
+    """
     path = Path(path)
     settings = load(path, CorpusSettings)
     base = path.resolve().parent
@@ -109,7 +112,7 @@ def load_corpus(path: str | Path) -> CorpusSettings:
     tokenizer = settings.tokenizer
     if tokenizer.file.endswith(".json"):
         tokenizer = tokenizer.model_copy(update={"file": resolve(tokenizer.file)})
-        if not Path(tokenizer.file).exists():
+        if tokenizer_exists and not Path(tokenizer.file).exists():
             raise ConfigError(
                 f"{path}: key `tokenizer`: no such file {tokenizer.file}; make one with "
                 f"`assay tokenizer train {path} --vocab-size 8000 --output {tokenizer.file}`"
