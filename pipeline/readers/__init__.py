@@ -2,8 +2,11 @@
 
 A reader is two plain functions:
 
-    cut(path, shard_bytes) -> list[Piece]     where to cut, without parsing (cheap)
-    read(piece, source) -> Iterator[Record | Bad]
+    cut(path, file, size, shard_bytes) -> list[Piece] | None   where to cut, without parsing (cheap)
+    read(piece, source, extractor) -> Iterator[Record | Bad]
+
+`cut` returns None for a stream that cannot be entered in the middle and is too large for one piece:
+`spill.py` makes plain shards of it first.
 
 Every record of the input comes out once, as a `Record` or as a `Bad` with its reason: one bad byte
 costs one record, a truncated stream keeps what stands before the cut. A record belongs to the piece
@@ -20,19 +23,26 @@ from typing import Any
 class Piece:
     """A range of one input file. `end` None means: to the end of the file.
 
-    The unit of begin/end is the format's own (bytes of the uncompressed stream for plain JSONL, row
-    groups for Parquet, bytes of the compressed file at member borders for WARC.gz).
+    The unit of begin/end is the format's own (bytes of the uncompressed stream for JSONL, row
+    groups for Parquet, bytes of the file at member or record borders for WARC). `base` is the
+    offset in the original uncompressed stream at which `begin` lies, where the two differ: in a
+    spilled shard, in a WARC.gz range.
     """
 
     path: str  # as it can be opened
     file: str  # relative to the fixed part of `files`; stands in ids
     begin: int = 0
     end: int | None = None
+    base: int = 0
+    broken: str = ""  # behind the last spilled shard: why the original stream breaks off here
 
 
 @dataclass(slots=True)
 class Record:
-    """One document as it came: decoded, extracted, not yet normalized."""
+    """One document as it came: decoded, extracted, not yet normalized.
+
+    `text` may hold lone surrogates (JSON escapes such as `\\ud800`); normalization counts them.
+    """
 
     offset: int  # see schema.DOCUMENTS
     num_bytes: int  # of the raw record
@@ -49,3 +59,10 @@ class Bad:
     reason: str
     detail: str
     excerpt: str = ""
+
+
+def excerpt(raw: bytes | str) -> str:
+    """The first 200 characters for a row of `rejects`, undecodable bytes as U+FFFD."""
+    if isinstance(raw, str):
+        return raw[:200].encode("utf-8", "replace").decode()
+    return raw[:800].decode("utf-8", "replace")[:200]

@@ -1,0 +1,137 @@
+"""JSON Lines: one record a line. Plain files are cut anywhere, compressed ones are one piece.
+
+orjson parses (about 1 GB/s); what it refuses and Python's own parser takes is read with that: lone
+surrogate escapes, NaN, raw control characters in strings, NUL runs around a record.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import orjson
+
+from pipeline.readers import Bad, Piece, Record, excerpt
+from pipeline.readers.rows import from_row
+from pipeline.readers.streams import BrokenStream, chunks, compression
+from pipeline.settings import Input
+
+MAX_LINE_BYTES = 256_000_000  # a longer line is `too_long`: 8 x the text of a default shard
+COMPRESSED_SHARE = 3  # text shrinks about threefold: a stream up to shard_bytes / 3 is one shard
+BOM = b"\xef\xbb\xbf"
+
+
+class Line(NamedTuple):
+    offset: int  # of its first byte
+    num_bytes: int  # without the line end
+    data: bytes  # without the line end; of a line above the limit only its beginning
+    fault: BrokenStream | None = None  # the stream broke inside this line
+
+
+def cut(path: str, file: str, size: int, shard_bytes: int) -> list[Piece] | None:
+    if compression(path) is not None:
+        return [Piece(path, file)] if size <= shard_bytes // COMPRESSED_SHARE else None
+    borders = [*range(0, size, shard_bytes), size]
+    return [Piece(path, file, begin, end, base=begin) for begin, end in pairwise(borders)]
+
+
+def read(piece: Piece, source: Input, extractor: str) -> Iterator[Record | Bad]:
+    """Records of the lines whose first byte lies in the piece; `extractor` has no use here."""
+    del extractor
+    for line in lines_of(piece):
+        item = parse(line, source)
+        if item is not None:
+            yield item
+
+
+def parse(line: Line, source: Input) -> Record | Bad | None:
+    """One line to a record; None for a blank line."""
+    offset, size, data, fault = line
+    if fault is not None:
+        return Bad(offset, size, fault.reason, fault.detail, excerpt(data))
+    if size > MAX_LINE_BYTES:
+        detail = f"a line of {size:,} bytes; at most {MAX_LINE_BYTES:,} are read as one record"
+        return Bad(offset, size, "too_long", detail, excerpt(data))
+    if offset == 0:
+        data = data.removeprefix(BOM)
+    try:
+        row = orjson.loads(data)
+        if isinstance(row, dict) and any(_is_rounded(value) for value in row.values()):
+            row = json.loads(data)
+    except orjson.JSONDecodeError:
+        data = data.strip(b"\0 \t\r")
+        if not data:
+            return _blank(line)
+        try:
+            row = json.loads(data.decode(), strict=False)
+        except UnicodeDecodeError as error:
+            detail = f"byte {error.start} of the line is not UTF-8: {error.reason}"
+            return Bad(offset, size, "bad_utf8", detail, excerpt(data))
+        except (ValueError, RecursionError) as error:
+            return Bad(offset, size, "bad_json", str(error), excerpt(data))
+    if not isinstance(row, dict):
+        detail = f"a JSON {type(row).__name__}, not an object with a field {source.text!r}"
+        return Bad(offset, size, "missing_text", detail, excerpt(data))
+    return from_row(row, offset, size, source)
+
+
+def _is_rounded(value: Any) -> bool:
+    """A number that may be an integer beyond 64 bits: orjson makes a float of it."""
+    return isinstance(value, float) and abs(value) >= 2**63
+
+
+def _blank(line: Line) -> Bad | None:
+    """White space is no record; a run of NUL is what a crash leaves at the end of a file."""
+    if b"\0" not in line.data:
+        return None
+    detail = f"{line.data.count(0):,} NUL bytes and no record: a sparse file after a crash?"
+    return Bad(line.offset, line.num_bytes, "nul_bytes", detail)
+
+
+def lines_of(piece: Piece) -> Iterator[Line]:
+    """The lines whose first byte lies in the piece; offsets are those of the original stream."""
+    end = None if piece.end is None else piece.base + piece.end - piece.begin
+    if piece.begin == 0:
+        return lines(_until_broken(chunks(piece.path), piece.broken), piece.base, end)
+    # One byte back: the first line is then either empty, or the rest of the line before.
+    found = lines(chunks(piece.path, piece.begin - 1), piece.base - 1, end)
+    next(found, None)
+    return found
+
+
+def _until_broken(stream: Iterator[bytes], broken: str) -> Iterator[bytes]:
+    yield from stream
+    if broken:
+        raise BrokenStream(*broken.split(": ", 1))
+
+
+def lines(stream: Iterator[bytes], offset: int, end: int | None = None) -> Iterator[Line]:
+    """Cut a stream of chunks at \\n; `offset` is that of its first byte.
+
+    Stops at the first line that begins at or after `end`. Holds at most one line and one chunk, and
+    of a line above MAX_LINE_BYTES only its beginning.
+    """
+    head: list[bytes] = []  # the line that the last chunk left open
+    size = 0  # its bytes, those that were not kept included
+    fault = None
+    while end is None or offset < end:
+        try:
+            chunk = next(stream, None)
+        except BrokenStream as error:
+            chunk, fault = None, error
+        if chunk is None:
+            if size or fault:
+                yield Line(offset, size, b"".join(head), fault)
+            return
+        first, *rest = chunk.split(b"\n")
+        if size <= MAX_LINE_BYTES:
+            head.append(first)
+        size += len(first)
+        for part in rest:
+            if end is not None and offset >= end:
+                return
+            yield Line(offset, size, b"".join(head))
+            offset += size + 1
+            head, size = [part], len(part)

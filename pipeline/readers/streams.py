@@ -1,0 +1,139 @@
+"""Bytes of a file, local or of a store, uncompressed: the one place that opens and decompresses.
+
+gzip and zstd are told by their first bytes, not by the name, with any number of members or frames.
+A stream that is cut off or corrupt yields every byte before the fault, then raises `BrokenStream`;
+Python's own `gzip` loses up to a buffer of good bytes before a fault inside the deflate data.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from typing import IO, Literal
+
+import fsspec
+import zstandard
+
+Compression = Literal["gzip", "zstd"]
+
+PLAIN_BYTES = 1 << 20  # read at once from a plain file
+PACKED_BYTES = 1 << 16  # read at once from a compressed one: deflate expands at most 1032 times
+
+
+class BrokenStream(Exception):
+    """A compressed stream ends before its end or is corrupt; what stands before was yielded."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(f"{reason}: {detail}")
+        self.reason = reason  # a word of `rejects`: truncated_gzip, truncated_zstd
+        self.detail = detail
+
+
+def open_file(path: str) -> IO[bytes]:
+    """A seekable binary file; `path` is local or of a store (s3://, gs://, hf://, https://)."""
+    if "://" not in path:
+        return open(path, "rb")
+    stream: IO[bytes] = fsspec.open(path, "rb").open()
+    return stream
+
+
+def file_size(path: str) -> int:
+    """Bytes of the file as it lies on disk."""
+    with open_file(path) as file:
+        return file.seek(0, 2)
+
+
+def compression(path: str) -> Compression | None:
+    with open_file(path) as file:
+        return _compression(file.read(4))
+
+
+def _compression(magic: bytes) -> Compression | None:
+    if magic[:2] == b"\x1f\x8b":
+        return "gzip"
+    if magic == b"\x28\xb5\x2f\xfd" or magic[1:] == b"\x2a\x4d\x18":  # a frame, a skippable frame
+        return "zstd"
+    return None
+
+
+def chunks(path: str, begin: int = 0, end: int | None = None) -> Iterator[bytes]:
+    """The uncompressed bytes, in order; `begin` and `end` count bytes of the file on disk.
+
+    Raises:
+        BrokenStream: after the last good byte of a truncated or corrupt stream.
+    """
+    with open_file(path) as file:
+        kind = _compression(file.read(4))
+        file.seek(begin)
+        if kind is None:
+            yield from _blocks(file, PLAIN_BYTES, end)
+        elif kind == "gzip":
+            yield from _gunzip(_blocks(file, PACKED_BYTES, end))
+        else:
+            yield from _unzstd(_blocks(file, PACKED_BYTES, end))
+
+
+def _blocks(file: IO[bytes], size: int, end: int | None) -> Iterator[bytes]:
+    left = None if end is None else end - file.tell()
+    while left is None or left > 0:
+        block = file.read(size if left is None else min(size, left))
+        if not block:
+            return
+        if left is not None:
+            left -= len(block)
+        yield block
+
+
+def _gunzip(blocks: Iterator[bytes]) -> Iterator[bytes]:
+    member = None  # None: between members
+    for block in blocks:
+        while block:
+            if member is None:
+                block = block.lstrip(b"\0")  # zero padding between members, as gzip allows
+                if not block:
+                    break
+                member = zlib.decompressobj(wbits=31)
+            before = member.copy()  # 40 KB; zlib drops the output of a call that fails
+            try:
+                data = member.decompress(block)
+            except zlib.error as error:
+                yield _salvage(before, block)
+                raise BrokenStream("truncated_gzip", f"corrupt gzip data: {error}") from error
+            if data:
+                yield data
+            block = member.unused_data
+            if member.eof:
+                member = None
+    if member is not None:
+        raise BrokenStream("truncated_gzip", "the gzip stream ends before its end-of-stream marker")
+
+
+def _salvage(member: zlib._Decompress, block: bytes) -> bytes:
+    """What a failing block yields before the byte at which it fails."""
+    good = bytearray()
+    for at in range(len(block)):
+        try:
+            good += member.decompress(block[at : at + 1])
+        except zlib.error:
+            break
+    return bytes(good)
+
+
+def _unzstd(blocks: Iterator[bytes]) -> Iterator[bytes]:
+    context = zstandard.ZstdDecompressor(max_window_size=1 << 31)  # files made with --long=31
+    frame = None
+    for block in blocks:
+        while block:
+            if frame is None:
+                frame = context.decompressobj()
+            try:
+                data = frame.decompress(block)
+            except zstandard.ZstdError as error:
+                raise BrokenStream("truncated_zstd", f"corrupt zstd data: {error}") from error
+            if data:
+                yield data
+            block = frame.unused_data
+            if frame.eof:
+                frame = None
+    if frame is not None:
+        raise BrokenStream("truncated_zstd", "the zstd stream ends inside a frame")
