@@ -1,0 +1,244 @@
+"""Units of text, defined once: characters, words, lines, paragraphs, sentences.
+
+Every signal names the unit that it counts, and a unit means the same in all of them:
+
+    character   a code point
+    word        each Han character and each kana is a word; in other scripts a maximal run of
+                letters, digits and marks, with apostrophes inside. Punctuation, symbols and emoji
+                are never words. "他用Python3写don't。" has 5: 他 用 Python3 写 don't
+    line        what stands between line feeds, stripped; lines without text are not counted
+    paragraph   a maximal run of lines with text, stripped
+    sentence    what ends in 。！？…；!? or in a full stop before white space, with the closing
+                quotes and brackets after it, or at a paragraph's end; it holds at least one word
+
+The plain functions are the definition. The kernels read the same from UTF-8 and are equal to it on
+every text (tests/filters/test_text.py). Thai, Lao, Khmer and Burmese write no spaces either: a run
+of theirs is one word, and no preset judges them.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+import numpy as np
+import numpy.typing as npt
+
+from kernels.compile import kernel
+
+# Bits of a code point; a Latin letter has WORD, LETTER and LATIN.
+WORD = 1  # letter or digit (str.isalnum)
+LETTER = 2  # str.isalpha
+MARK = 4  # combining mark, joiner or soft hyphen: belongs to the word before it
+SINGLE = 8  # a word by itself: Han or kana
+APOSTROPHE = 16
+SPACE = 32  # str.isspace
+HAN = 64
+KANA = 128
+HANGUL = 256
+LATIN = 512
+
+# Blocks of Unicode 17 that hold letters of a script, unassigned code points included.
+_SCRIPTS = {
+    WORD | LETTER | SINGLE | HAN: (
+        *((0x2E80, 0x2FD5), (0x3005, 0x3005), (0x3007, 0x3007), (0x3021, 0x3029)),
+        *((0x3038, 0x303B), (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF)),
+        *((0x20000, 0x2FA1F), (0x30000, 0x3347F)),
+    ),
+    WORD | LETTER | SINGLE | KANA: (
+        *((0x3041, 0x3096), (0x309D, 0x309F), (0x30A1, 0x30FA), (0x30FC, 0x30FF)),
+        *((0x31F0, 0x31FF), (0xFF66, 0xFF9D), (0x1AFF0, 0x1B16F)),
+    ),
+    HANGUL: (
+        *((0x1100, 0x11FF), (0x3131, 0x318E), (0xA960, 0xA97C), (0xAC00, 0xD7A3)),
+        *((0xD7B0, 0xD7FB), (0xFFA0, 0xFFDC)),
+    ),
+    LATIN: (
+        *((0x41, 0x5A), (0x61, 0x7A), (0xAA, 0xAA), (0xBA, 0xBA), (0xC0, 0xD6), (0xD8, 0xF6)),
+        *((0xF8, 0x2B8), (0x1D00, 0x1D25), (0x1D2C, 0x1D5C), (0x1E00, 0x1EFF), (0x2C60, 0x2C7F)),
+        *((0xA722, 0xA787), (0xA78B, 0xA7FF), (0xAB30, 0xAB64), (0xFB00, 0xFB06)),
+        *((0xFF21, 0xFF3A), (0xFF41, 0xFF5A)),
+    ),
+}
+
+Bits = npt.NDArray[np.uint16]
+Bytes = npt.NDArray[np.uint8]
+
+
+def _classes() -> Bits:
+    """Class bits of each of the 0x110000 code points; takes about 40 ms."""
+    codes = np.arange(0x110000, dtype=np.uint32)
+    codes[0xD800:0xE000] = 0  # surrogates are no characters
+    chars = codes.view("<U1")
+    bits = np.zeros(0x110000, np.uint16)
+    bits[np.strings.isalnum(chars)] |= WORD
+    bits[np.strings.isalpha(chars)] |= WORD | LETTER
+    bits[np.strings.isspace(chars)] |= SPACE
+    for script, ranges in _SCRIPTS.items():
+        for first, last in ranges:
+            bits[first : last + 1] |= script
+    marks = [
+        code
+        for code in np.flatnonzero(bits[:0x20000] == 0).tolist()
+        if unicodedata.category(chr(code))[0] == "M"
+    ]
+    bits[marks] = MARK
+    bits[0xE0100:0xE01F0] = MARK  # variation selectors of ideographs
+    bits[[0xAD, 0x200C, 0x200D]] = MARK
+    bits[[ord("'"), ord("’")]] = APOSTROPHE
+    return bits
+
+
+CLASSES = _classes()
+
+
+def words(text: str) -> list[str]:
+    """The words of a text, in order."""
+    found: list[str] = []
+    run = False  # the last character was part of a word that can go on
+    inside = False  # ... or of any word, so that a mark joins it
+    apostrophe = ""  # seen after a run; part of the word only if the run goes on
+    for char in text:
+        bits = int(CLASSES[ord(char)])
+        if bits & SINGLE:
+            found.append(char)
+            run, inside, apostrophe = False, True, ""
+        elif bits & WORD:
+            if run:
+                found[-1] += apostrophe + char
+            else:
+                found.append(char)
+            run, inside, apostrophe = True, True, ""
+        elif bits & MARK and inside:
+            found[-1] += char
+        elif bits & APOSTROPHE and run and inside:
+            apostrophe, inside = char, False
+        else:
+            run, inside, apostrophe = False, False, ""
+    return found
+
+
+def lines(text: str) -> list[str]:
+    """Stripped lines that hold text."""
+    return [line.strip() for line in text.split("\n") if line.strip()]
+
+
+def paragraphs(text: str) -> list[str]:
+    """Runs of lines with text, stripped outside, unchanged inside."""
+    runs = [""]
+    for line in text.split("\n"):
+        if line.strip():
+            runs[-1] += line + "\n"
+        elif runs[-1]:
+            runs.append("")
+    return [run.strip() for run in runs if run]
+
+
+_SENTENCE_END = re.compile(r"""(?:[。！？…；!?]|\.(?=[\s.…”’"')\]]|$))+[”』」’"')）】》\]]*""")
+
+
+def sentences(text: str) -> list[str]:
+    """Sentences that hold a word, stripped."""
+    found = []
+    for paragraph in paragraphs(text):
+        start = 0
+        for end in [match.end() for match in _SENTENCE_END.finditer(paragraph)] + [len(paragraph)]:
+            found.append(paragraph[start:end].strip())
+            start = end
+    return [sentence for sentence in found if words(sentence)]
+
+
+@kernel
+def next_char(data: Bytes, at: int) -> tuple[int, int]:
+    """Code point at byte `at` of valid UTF-8, and the byte after it."""
+    lead = data[at]
+    if lead < 0x80:
+        return int(lead), at + 1
+    if lead < 0xE0:
+        return int((lead & 0x1F) << 6 | data[at + 1] & 0x3F), at + 2
+    code = int(lead & 0x0F) << 12 | (data[at + 1] & 0x3F) << 6 | (data[at + 2] & 0x3F)
+    if lead < 0xF0:
+        return code, at + 3
+    return (code & 0x7FFF) << 6 | (data[at + 3] & 0x3F), at + 4
+
+
+# FNV-1a over code points instead of bytes, 64 bits: hash = (hash ^ code) * PRIME.
+HASH_START = np.uint64(0xCBF29CE484222325)
+HASH_PRIME = np.uint64(0x100000001B3)
+
+
+@kernel
+def split_words(
+    data: Bytes, begin: int, end: int, classes: Bits
+) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int32], int]:
+    """Words of `data[begin:end]`: their hashes with A-Z folded to a-z, lengths in characters, and
+    how many hold a letter.
+    """
+    bound = (end - begin) // 2 + 1  # a word is one byte and a border, or three bytes
+    hashes = np.empty(bound, np.uint64)
+    lengths = np.empty(bound, np.int32)
+    count = -1  # of the last word
+    num_letter_words = 0
+    has_letter = False
+    run = False
+    inside = False
+    apostrophe = 0
+    at = begin
+    while at < end:
+        code, at = next_char(data, at)
+        bits = classes[code]
+        if bits & WORD:
+            if 65 <= code <= 90:
+                code += 32
+            single = bits & SINGLE != 0
+            if single or not run:
+                count += 1
+                hashes[count] = HASH_START
+                lengths[count] = 0
+                has_letter = False
+            elif apostrophe:
+                hashes[count] = (hashes[count] ^ np.uint64(apostrophe)) * HASH_PRIME
+                lengths[count] += 1
+            hashes[count] = (hashes[count] ^ np.uint64(code)) * HASH_PRIME
+            lengths[count] += 1
+            if bits & LETTER and not has_letter:
+                has_letter = True
+                num_letter_words += 1
+            run, inside, apostrophe = not single, True, 0
+        elif bits & MARK and inside:
+            hashes[count] = (hashes[count] ^ np.uint64(code)) * HASH_PRIME
+            lengths[count] += 1
+        elif bits & APOSTROPHE and run and inside:
+            apostrophe, inside = code, False
+        else:
+            run, inside, apostrophe = False, False, 0
+    return hashes[: count + 1], lengths[: count + 1], num_letter_words
+
+
+def word_hash(word: str) -> int:
+    """The hash that `split_words` gives to this word."""
+    value = int(HASH_START)
+    for char in word:
+        code = ord(char) + 32 if "A" <= char <= "Z" else ord(char)
+        value = (value ^ code) * int(HASH_PRIME) % 2**64
+    return value
+
+
+@kernel
+def script_letters(
+    data: Bytes, offsets: npt.NDArray[np.int64], classes: Bits
+) -> npt.NDArray[np.int64]:
+    """Per text: letters, then letters of Han, kana, Hangul and Latin script; an int64[n, 5]."""
+    counts = np.zeros((len(offsets) - 1, 5), np.int64)
+    for text in range(len(offsets) - 1):
+        at = offsets[text]
+        while at < offsets[text + 1]:
+            code, at = next_char(data, at)
+            bits = classes[code]
+            if bits & LETTER:
+                counts[text, 0] += 1
+                counts[text, 1] += bits & HAN != 0
+                counts[text, 2] += bits & KANA != 0
+                counts[text, 3] += bits & HANGUL != 0
+                counts[text, 4] += bits & LATIN != 0
+    return counts

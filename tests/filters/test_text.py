@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import unicodedata
+
+import pyarrow as pa
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from filters import text as units
+from kernels.arrow import string_buffers
+
+# Dense in what decides: scripts, marks, joiners, apostrophes, spaces, emoji, ends of sentences.
+TEXT = st.text(
+    st.sampled_from("aB9é你好のー한й'’\u0301\u200d\ufe0f\U000e0100 \n\u3000。.…！😀#-")
+    | st.characters()
+)
+
+
+def split(text: str) -> tuple[list[int], list[int], int]:
+    data, offsets = string_buffers(pa.array(["x", text]).slice(1))
+    hashes, lengths, letters = units.split_words(data, offsets[0], offsets[1], units.CLASSES)
+    return hashes.tolist(), lengths.tolist(), letters
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", []),
+        ("。！？…😀 --", []),
+        ("今天天气很好。", ["今", "天", "天", "气", "很", "好"]),
+        ("他用Python3写don't。", ["他", "用", "Python3", "写", "don't"]),
+        ("'tis the dogs' o’clock", ["tis", "the", "dogs", "o’clock"]),
+        ("snake_case 3.14", ["snake", "case", "3", "14"]),
+        ("ラーメン", ["ラ", "ー", "メ", "ン"]),
+        ("한국어 текст", ["한국어", "текст"]),
+        ("cafe\u0301 葛\U000e0100城", ["cafe\u0301", "葛\U000e0100", "城"]),
+        ("\u0301a a'\u0301b", ["a", "a", "b"]),
+        ("❤\ufe0f x", ["x"]),
+    ],
+)
+def test_words(text: str, words: list[str]) -> None:
+    assert units.words(text) == words
+
+
+@given(TEXT)
+@example("don''t a'你'b 你'a a\u0301'b a'\u0301b 你\u0301b")
+def test_kernel_splits_as_defined(text: str) -> None:
+    words = units.words(text)
+    hashes, lengths, letters = split(text)
+    assert hashes == [units.word_hash(word) for word in words]
+    assert lengths == [len(word) for word in words]
+    assert letters == sum(any(units.CLASSES[ord(c)] & units.LETTER for c in w) for w in words)
+
+
+def test_word_hash_folds_ascii_case_only() -> None:
+    assert units.word_hash("The") == units.word_hash("the")
+    assert units.word_hash("É") != units.word_hash("é")
+
+
+def test_lines_and_paragraphs() -> None:
+    text = "\n一 \n\u3000二\n \n\n三\n"
+    assert units.lines(text) == ["一", "二", "三"]
+    assert units.paragraphs(text) == ["一 \n\u3000二", "三"]
+    assert units.lines("") == units.paragraphs(" \n ") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("", []),
+        ("……", []),
+        ("甲。乙。", ["甲。", "乙。"]),  # nltk #1824
+        ("她说：“好！”他走了……没回头；", ["她说：“好！”", "他走了……", "没回头；"]),
+        ('Pi is 3.14. "Is it?" Yes', ["Pi is 3.14.", '"Is it?"', "Yes"]),
+        ("node.js 很快", ["node.js 很快"]),
+        ("标题\n\n正文", ["标题", "正文"]),
+        ("hard\nwrapped.", ["hard\nwrapped."]),
+    ],
+)
+def test_sentences(text: str, sentences: list[str]) -> None:
+    assert units.sentences(text) == sentences
+
+
+@given(TEXT)
+def test_script_letters(text: str) -> None:
+    counts = units.script_letters(*string_buffers(pa.array([text])), units.CLASSES)[0].tolist()
+    classes = [int(units.CLASSES[ord(char)]) for char in text]
+    letters = [c for c in classes if c & units.LETTER]
+    scripts = (units.HAN, units.KANA, units.HANGUL, units.LATIN)
+    assert counts == [len(letters), *(sum(c & s != 0 for c in letters) for s in scripts)]
+
+
+@pytest.mark.parametrize(
+    ("bit", "inside", "outside"),
+    [
+        (units.HAN, "一龥㐀々〇豈𠀀", "。、あア한A1"),
+        (units.KANA, "ぁんァヴーｱ", "一한A。"),
+        (units.HANGUL, "가힣ㄱ", "一あA"),
+        (units.LATIN, "aZéßＡ", "一あ한й1"),
+        (units.LETTER, "aй一あ한", "1²。"),
+        (units.WORD, "a1²٣", "_-。😀"),
+        (units.SPACE, " \t\n\u3000\xa0", "a\u200b"),
+    ],
+)
+def test_classes(bit: int, inside: str, outside: str) -> None:
+    assert [char for char in inside if not units.CLASSES[ord(char)] & bit] == []
+    assert [char for char in outside if units.CLASSES[ord(char)] & bit] == []
+
+
+def test_classes_agree_with_python() -> None:
+    for code in (*range(0x3400), *range(0xA000, 0xD800), *range(0xE000, 0x11000)):
+        char, bits = chr(code), int(units.CLASSES[code])
+        if unicodedata.category(char) != "Cn" and not bits & units.SINGLE:
+            assert (bits & units.LETTER != 0) == char.isalpha(), hex(code)
+            assert (bits & units.WORD != 0) == char.isalnum(), hex(code)
+            assert (bits & units.SPACE != 0) == char.isspace(), hex(code)
