@@ -29,7 +29,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "ablate": ("trainer.ablation.commands:ablate", "which data is better, and how sure is that"),
     "report": ("pipeline.commands:report", "what became of the input of a corpus"),
 }
-PACKAGES = ("filters", "dedup", "pipeline", "mixtures", "trainer")
+PACKAGES = ("kernels", "filters", "dedup", "pipeline", "mixtures", "trainer")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -1,0 +1,83 @@
+"""run.yaml: amounts, presets, messages, and which keys may change on resume."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pipeline.config import ConfigError, check
+from trainer.settings import RunSettings, changed_key, load_run
+
+BASE = {"mixture": "mixture.yaml", "model": "0.4M", "tokens": "2M"}
+
+
+def _yaml(folder: Path, text: str) -> Path:
+    path = folder / "small.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_amounts_and_presets(tmp_path: Path) -> None:
+    path = _yaml(
+        tmp_path,
+        "mixture: sub/mixture.yaml\nmodel: 0.4M\ntokens: 2M\nbatch_tokens: 16k\n"
+        "schedule: {warmup: 1.5k, decay: 0.1}\nevaluate: {every: 1_000}\n",
+    )
+    run = load_run(path)
+    assert (run.tokens, run.batch_tokens, run.evaluate.every) == (2_000_000, 16_000, 1000)
+    assert (run.schedule.warmup, run.schedule.decay) == (1500, 0.1)
+    assert (run.model.width, run.model.depth, run.model.tied) == (64, 2, True)
+    assert run.mixture == str(tmp_path / "sub/mixture.yaml")
+    assert run.output == str(tmp_path / "runs/small")
+
+
+def test_changes_on_top(tmp_path: Path) -> None:
+    path = _yaml(tmp_path, "mixture: m.yaml\nmodel: 0.4M\ntokens: 2M\n")
+    run = load_run(path, {"model": "1M", "schedule.decay": 0.3, "tokens": "3M", "output": "x"})
+    assert (run.model.width, run.schedule.decay, run.tokens) == (96, 0.3, 3_000_000)
+    assert run.output == str(tmp_path / "x")
+    with pytest.raises(ConfigError, match=r"--set: unknown key `sed`.*did you mean `seed`\?"):
+        load_run(path, {"sed": 3})
+    with pytest.raises(ConfigError, match="`tokens` has no keys below it"):
+        load_run(path, {"tokens.x": 3})
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"model": "04M"}, "key `model`: no model of this name; did you mean '0.4M'?"),
+        ({"tokens": "2 million"}, "key `tokens`: expected an amount such as 16k, 2M or 1.5B"),
+        ({"tokens": 0}, "key `tokens`: Input should be greater than or equal to 1 (value 0)"),
+        (
+            {"model": {"width": 30, "depth": 1, "heads": 4, "kv_heads": 2, "ffn": 8}},
+            "key `model`: width 30 / heads 4 must be an even whole number",
+        ),
+        (
+            {"model": {"width": 32, "depth": 1, "heads": 4, "kv_heads": 3, "ffn": 8}},
+            "key `model`: heads 4 must be a multiple of kv_heads 3; change one",
+        ),
+        ({"learning_rte": 1}, "unknown key `learning_rte` (value 1); did you mean `learning_rate`"),
+    ],
+)
+def test_messages_name_key_value_and_remedy(changes: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        check({**BASE, **changes}, RunSettings, "run.yaml")
+    assert str(caught.value).startswith(f"run.yaml: {message}")
+
+
+@pytest.mark.parametrize(
+    ("changes", "key"),
+    [
+        ({}, None),
+        ({"seed": 1}, "seed"),
+        ({"model": "1M"}, "model.depth"),
+        ({"tokens": "3M"}, "tokens"),
+        ({"schedule": {"decay": 0.5}}, "schedule.decay"),
+        ({"output": "y", "mixture": "z.yaml", "threads": 2, "micro_batch": 1}, None),
+        ({"evaluate": {"every": 5}, "checkpoint": {"keep": 9}, "compile": True}, None),
+    ],
+)
+def test_which_keys_a_resumed_run_may_change(changes: dict[str, object], key: str | None) -> None:
+    old, new = (RunSettings.model_validate({**BASE, **c}) for c in ({}, changes))
+    assert changed_key(old.model_dump(mode="json"), new.model_dump(mode="json")) == key

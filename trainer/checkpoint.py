@@ -1,0 +1,136 @@
+"""Checkpoints: torch.distributed.checkpoint in a folder that is either complete or not there.
+
+    checkpoints/step-00000120/   DCP files, manifest.json (last: size and hash of every file)
+    checkpoints/latest           link to the newest, for people and other tools
+
+Written under a temporary name, every file synced, then the manifest, then renamed; only then are
+older ones deleted (KempnerForge #102: `latest` moved and old ones deleted before the write was
+durable left nothing to load). Loads under any number of processes (DCP, flattened optimizer keys).
+The loader's whole state is a position and the plan's fingerprint.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+from torch.distributed.checkpoint.state_dict import (
+    StateDictOptions,
+    get_state_dict,
+    set_state_dict,
+)
+from torch.distributed.checkpoint.state_dict_loader import load as read_state
+from torch.distributed.checkpoint.state_dict_saver import save as write_state
+
+from pipeline.files import file_hash, read_json, write_json
+from trainer.parallel import World, wait_for_all
+
+OPTIONS = StateDictOptions(flatten_optimizer_state_dict=True)  # keys by parameter name: resharding
+
+
+def save(
+    folder: Path,
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    record: dict[str, Any],
+    world: World,
+    *,
+    keep: int,
+) -> Path:
+    """Write `folder`/step-N with N = record["step"]; every rank calls it.
+
+    `record` (step, tokens, position, plan, settings) is kept in the manifest; `keep` newest stay.
+    """
+    target = folder / f"step-{record['step']:08d}"
+    temporary = folder / f".{target.name}.tmp"
+    if world.first:
+        for stale in folder.glob(".step-*.tmp"):  # of a killed run
+            shutil.rmtree(stale)
+        temporary.mkdir(parents=True)
+    wait_for_all(world)
+    write_state(_state(model, optimizer), checkpoint_id=temporary, no_dist=world.mesh is None)
+    wait_for_all(world)
+    if world.first:
+        files = {}
+        for path in sorted(temporary.iterdir()):
+            _sync(path)
+            files[path.name] = {"bytes": path.stat().st_size, "xxh3_128": file_hash(path)}
+        write_json(temporary / "manifest.json", {**record, "files": files})
+        _sync(temporary)
+        shutil.rmtree(target, ignore_errors=True)  # there only if damaged: see `newest`
+        os.replace(temporary, target)
+        _sync(folder)
+        _link(folder / "latest", target.name)
+        for old in _newest_first(folder)[keep:]:
+            shutil.rmtree(old)
+    wait_for_all(world)
+    return target
+
+
+def newest(folder: Path) -> tuple[Path, dict[str, Any]] | None:
+    """The newest checkpoint whose files are all as its manifest says, with the manifest."""
+    for path in _newest_first(folder):
+        if damage(path) is None:
+            return path, read_json(path / "manifest.json")
+    return None
+
+
+def damage(path: Path) -> str | None:
+    """What is wrong with a checkpoint, None when nothing is."""
+    if not (path / "manifest.json").exists():
+        return f"{path}: no manifest.json; the checkpoint was never completed"
+    for name, known in read_json(path / "manifest.json")["files"].items():
+        file = path / name
+        if not file.exists() or file.stat().st_size != known["bytes"]:
+            return f"{file}: missing, or not {known['bytes']} bytes long"
+        if file_hash(file) != known["xxh3_128"]:
+            return f"{file}: contents differ from the hash in manifest.json"
+    return None
+
+
+def load(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, world: World) -> None:
+    """Fill model, optimizer and random state from a checkpoint, whatever layout wrote it."""
+    state = _state(model, optimizer)
+    read_state(state, checkpoint_id=path, no_dist=world.mesh is None)
+    set_state_dict(
+        model,
+        optimizer,
+        model_state_dict=state["model"],
+        optim_state_dict=state["optimizer"],
+        options=OPTIONS,
+    )
+    torch.set_rng_state(state["rng"])
+
+
+def load_weights(path: Path, model: nn.Module) -> None:
+    """Fill the weights only, in one process."""
+    state = {"model": model.state_dict()}
+    read_state(state, checkpoint_id=path, no_dist=True)
+
+
+def _state(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Any]:
+    weights, moments = get_state_dict(model, optimizer, options=OPTIONS)
+    return {"model": weights, "optimizer": moments, "rng": torch.get_rng_state()}
+
+
+def _newest_first(folder: Path) -> list[Path]:
+    return sorted(folder.glob("step-*"), reverse=True)
+
+
+def _link(link: Path, target: str) -> None:
+    temporary = link.with_name(f".{link.name}.tmp")
+    temporary.unlink(missing_ok=True)
+    temporary.symlink_to(target)
+    os.replace(temporary, link)
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,94 @@
+"""Where a process stands among its peers, and FSDP2 applied to a model from outside.
+
+Under torchrun (RANK, WORLD_SIZE in the environment) there is a process group, gloo on CPUs and
+NCCL on GPUs, and one mesh; a single process has neither. Each rank takes its slice of the global
+batch by position, so the batch does not depend on the number of processes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
+from torch.distributed.fsdp import fully_shard
+
+from pipeline.config import ConfigError
+from trainer.model import Decoder
+from trainer.settings import RunSettings
+
+TIMEOUT = timedelta(minutes=30)  # of a collective; the first one waits for slow starters
+
+
+@dataclass(frozen=True)
+class World:
+    rank: int
+    size: int
+    device: torch.device
+    mesh: DeviceMesh | None  # None: one process
+
+    @property
+    def first(self) -> bool:
+        """Whether this rank writes the files that exist once."""
+        return self.rank == 0
+
+
+@contextmanager
+def join_world(run: RunSettings) -> Iterator[World]:
+    """The process group of torchrun, or none; left again at the end.
+
+    Raises:
+        ConfigError: `parallel.fsdp` asks for another number of processes than were started.
+    """
+    if run.threads is not None:
+        torch.set_num_threads(run.threads)
+    rank, size = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+    if run.parallel.fsdp not in ("auto", size):
+        raise ConfigError(
+            f"key `parallel.fsdp`: {run.parallel.fsdp} processes wanted, {size} started; use "
+            f"`torchrun --nproc-per-node {run.parallel.fsdp} -m trainer.cli train ...` or `auto`"
+        )
+    kind = "cuda" if torch.cuda.is_available() else "cpu"
+    device = torch.device(kind, int(os.environ.get("LOCAL_RANK", 0))) if kind == "cuda" else None
+    if device is not None:
+        torch.cuda.set_device(device)
+    if size == 1:
+        yield World(0, 1, device or torch.device(kind), None)
+        return
+    dist.init_process_group("nccl" if kind == "cuda" else "gloo", timeout=TIMEOUT)
+    try:
+        yield World(rank, size, device or torch.device(kind), init_device_mesh(kind, (size,)))
+    finally:
+        dist.destroy_process_group()
+
+
+def shard(model: Decoder, mesh: DeviceMesh) -> None:
+    """FSDP2: each layer's weights are gathered when it runs; the rest belongs to the root."""
+    for layer in model.layers:
+        fully_shard(layer, mesh=mesh)
+    fully_shard(model, mesh=mesh)
+
+
+def share(num_windows: int, world: World) -> tuple[int, int, int]:
+    """(first, count, rounds): this rank's windows of a batch, and the most that any rank has."""
+    first = world.rank * num_windows // world.size
+    last = (world.rank + 1) * num_windows // world.size
+    return first, last - first, -(-num_windows // world.size)
+
+
+def sum_over_ranks(value: Tensor, world: World) -> Tensor:
+    """Elementwise sum over all ranks, in place; every rank gets it."""
+    if world.mesh is not None:
+        dist.all_reduce(value)
+    return value
+
+
+def wait_for_all(world: World) -> None:
+    if world.mesh is not None:
+        dist.barrier()

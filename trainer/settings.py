@@ -1,0 +1,204 @@
+"""run.yaml: one training run. Every key is documented where it stands.
+
+mixture: mixture.yaml
+model: 0.4M
+tokens: 2M
+batch_tokens: 16k
+evaluate: {every: final, max_bytes_per_set: 200k}
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from pipeline.config import ConfigError, Settings, check, load
+
+UNITS = {"": 1, "k": 10**3, "M": 10**6, "B": 10**9, "T": 10**12}
+
+
+def amount(value: object) -> object:
+    """`16k`, `2M`, `1.5B`, `100_000` -> int; anything else comes back for pydantic to judge."""
+    if not isinstance(value, str):
+        return value
+    match = re.fullmatch(r"([0-9][0-9_]*(?:\.[0-9]+)?)([kMBT]?)", value.strip())
+    if match is None:
+        raise ValueError("expected an amount such as 16k, 2M or 1.5B (k, M, B, T: powers of 1,000)")
+    return round(float(match[1].replace("_", "")) * UNITS[match[2]])
+
+
+Amount = Annotated[int, Field(ge=1), BeforeValidator(amount)]
+
+
+class Model(Settings):
+    """A Llama-style decoder. The vocabulary size comes from the tokenizer of the mixture."""
+
+    width: int = Field(ge=8)  # of the residual stream
+    depth: int = Field(ge=1)  # layers
+    heads: int = Field(ge=1)  # query heads; width / heads is the width of a head
+    kv_heads: int = Field(ge=1)  # key and value heads, each shared by heads / kv_heads queries
+    ffn: int = Field(ge=1)  # inner width of SwiGLU; 8/3 x width costs what a 4x GELU layer does
+    tied: bool = True  # output layer = input embedding; saves vocabulary x width parameters
+    rope_base: float = Field(10_000.0, gt=1)  # RoFormer 2104.09864; Llama 3 uses 500,000
+
+    @model_validator(mode="after")
+    def _divides(self) -> Model:
+        if self.width % self.heads or (self.width // self.heads) % 2:
+            raise ValueError(
+                f"width {self.width} / heads {self.heads} must be an even whole number (RoPE turns "
+                "pairs); change one of them"
+            )
+        if self.heads % self.kv_heads:
+            raise ValueError(
+                f"heads {self.heads} must be a multiple of kv_heads {self.kv_heads}; change one"
+            )
+        return self
+
+
+# Names say the parameters with a vocabulary of 4,096 (up to 10M) or 32,768 entries.
+MODELS: dict[str, dict[str, Any]] = {
+    # studies on a CPU: 2 arms x 3 seeds in minutes
+    "0.4M": {"width": 64, "depth": 2, "heads": 4, "kv_heads": 2, "ffn": 192},
+    "1M": {"width": 96, "depth": 6, "heads": 6, "kv_heads": 2, "ffn": 256},
+    "2M": {"width": 128, "depth": 8, "heads": 4, "kv_heads": 2, "ffn": 352},
+    "10M": {"width": 256, "depth": 12, "heads": 8, "kv_heads": 4, "ffn": 704},
+    # one GPU
+    "100M": {"width": 768, "depth": 12, "heads": 12, "kv_heads": 4, "ffn": 2048},
+    "400M": {"width": 1024, "depth": 32, "heads": 16, "kv_heads": 8, "ffn": 2816},
+    # several GPUs; the shape of Llama 3.2 1B and Llama 3.1 8B
+    "1B": {"width": 2048, "depth": 16, "heads": 32, "kv_heads": 8, "ffn": 8192},
+    "8B": {"width": 4096, "depth": 32, "heads": 32, "kv_heads": 8, "ffn": 14336, "tied": False},
+}
+
+
+def preset(value: object) -> object:
+    """A name of MODELS -> its keys; a mapping stays."""
+    if not isinstance(value, str):
+        return value
+    if value not in MODELS:
+        near = difflib.get_close_matches(value, MODELS, n=1, cutoff=0.5)
+        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(MODELS)}"
+        raise ValueError(f"no model of this name; {hint} Or give width, depth, heads, ...")
+    return MODELS[value]
+
+
+def span(value: object) -> object:
+    """A share of the run (below 1) or an amount of tokens."""
+    return value if isinstance(value, int | float) and value < 1 else amount(value)
+
+
+Span = Annotated[float, Field(ge=0), BeforeValidator(span)]
+
+
+class Schedule(Settings):
+    """Warmup-stable-decay of the learning rate (MiniCPM 2404.06395); linear on both sides."""
+
+    warmup: Span = 0.05  # share of the run, or tokens ("1M"), from 0 up to learning_rate
+    decay: Span = 0.2  # share of the run, or tokens, at its end, down to 0; 0.1-0.2 suffice there
+
+
+class Evaluate(Settings):
+    """Bits per byte of the held-out sets."""
+
+    every: Literal["final"] | Amount = "final"  # only at the end, or also every so many tokens
+    max_bytes_per_set: Amount = 500_000  # the first documents by content hash: the same for all
+
+
+class Checkpoint(Settings):
+    every: Literal["final"] | Amount = "final"  # only at the end, or also every so many tokens
+    keep: int = Field(2, ge=1)  # newest ones that stay
+
+
+class Parallel(Settings):
+    fsdp: Literal["auto"] | Annotated[int, Field(ge=1)] = "auto"  # processes; auto: all there are
+
+
+class RunSettings(Settings):
+    """run.yaml."""
+
+    mixture: str  # path of mixture.yaml, relative to this file
+    output: str | None = None  # folder of the run; default: runs/<name of the yaml file>
+    model: Annotated[Model, BeforeValidator(preset)]
+    tokens: Amount  # length of the run
+    batch_tokens: Amount = 16_384  # of one step over all processes, in whole windows (at least 1)
+    micro_batch: int = Field(8, ge=1)  # windows of one forward pass of one process
+    learning_rate: float = Field(3e-3, gt=0)  # peak
+    weight_decay: float = Field(0.1, ge=0)  # on matrices only
+    betas: tuple[float, float] = (0.9, 0.95)  # AdamW
+    grad_clip: float = Field(1.0, gt=0)  # largest norm of the gradient of all parameters
+    schedule: Schedule = Schedule()
+    seed: int = Field(0, ge=0)  # of the initial weights; the order of data has mixture.seed
+    precision: Literal["fp32", "bf16"] = "fp32"  # bf16: autocast; weights and optimizer stay fp32
+    evaluate: Evaluate = Evaluate()
+    checkpoint: Checkpoint = Checkpoint()
+    parallel: Parallel = Parallel()
+    compile: bool = False  # torch.compile of each layer: worth it on a GPU, not on a CPU
+    threads: int | None = Field(None, ge=1)  # CPU threads of each process; default: torch decides
+
+
+# Keys that may differ between the two halves of a resumed run: they change no loss (micro_batch,
+# compile, threads and parallel change its rounding only). `mixture` counts by its plan.
+FREE_KEYS = frozenset(
+    {
+        "mixture",
+        "output",
+        "micro_batch",
+        "evaluate",
+        "checkpoint",
+        "parallel",
+        "compile",
+        "threads",
+    }
+)
+
+
+def load_run(path: str | Path, changes: dict[str, Any] | None = None) -> RunSettings:
+    """Read run.yaml with `changes` ({"schedule.decay": 0.1}) on top; paths relative to its folder.
+
+    Raises:
+        ConfigError: a key or value that cannot be used.
+    """
+    path = Path(path)
+    run = load(path, RunSettings)
+    if changes:
+        raw = run.model_dump(mode="json")
+        for key, value in changes.items():
+            _set(raw, key, value)
+        run = check(raw, RunSettings, "--set")
+    base = path.resolve().parent
+    return run.model_copy(
+        update={
+            "mixture": str(base / run.mixture),
+            "output": str(base / (run.output or f"runs/{path.stem}")),
+        }
+    )
+
+
+def _set(raw: dict[str, Any], key: str, value: Any) -> None:
+    *parents, last = key.split(".")
+    place = raw
+    for parent in parents:
+        inner = place.setdefault(parent, {})
+        if not isinstance(inner, dict):
+            raise ConfigError(f"--set {key}: `{parent}` has no keys below it")
+        place = inner
+    place[last] = value
+
+
+def changed_key(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> str | None:
+    """First key, dotted, whose values differ and that is not free; None when all agree."""
+    for key in sorted(old.keys() | new.keys()):
+        if not prefix and key in FREE_KEYS:
+            continue
+        before, after = old.get(key), new.get(key)
+        if isinstance(before, dict) and isinstance(after, dict):
+            inner = changed_key(before, after, f"{prefix}{key}.")
+            if inner is not None:
+                return inner
+        elif before != after:
+            return f"{prefix}{key}"
+    return None
