@@ -1,0 +1,41 @@
+"""Which window of a source comes next: two permutations per epoch, of shards and of windows.
+
+First groups of packed parts are permuted, then the windows inside a group: a global permutation
+would touch a random shard with every window, and no cache of remote shards could hold that. Local
+memory maps use one group. Nothing is stored: the order is a function of (seed, epoch, index).
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from mixtures.permutation import derive_seed, permute
+
+
+def epoch_order(
+    index: np.ndarray, windows: tuple[int, ...], parts_per_group: int, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Part and window in that part, for places `index` (0 <= index < sum(windows)) of one epoch."""
+    sizes, first_of_group, borders, order = _groups(windows, parts_per_group, seed)
+    place = np.searchsorted(borders, index, side="right")  # which group in the order of this epoch
+    window = np.empty_like(index)
+    for at in np.unique(place):
+        group, here = int(order[at]), place == at
+        inside = index[here] - (borders[at - 1] if at else 0)
+        shuffled = permute(inside, int(sizes[group]), derive_seed(seed, "windows", group))
+        window[here] = shuffled + first_of_group[group]
+    ends = np.cumsum(windows)
+    part = np.searchsorted(ends, window, side="right")
+    return part, window - (ends - np.array(windows))[part]
+
+
+@lru_cache(maxsize=1024)
+def _groups(
+    windows: tuple[int, ...], parts_per_group: int, seed: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Windows of each group, its first window, ends of the groups in this epoch's order, order."""
+    sizes = np.add.reduceat(np.array(windows), np.arange(0, len(windows), parts_per_group))
+    order = permute(np.arange(len(sizes)), len(sizes), derive_seed(seed, "groups"))
+    return sizes, np.cumsum(sizes) - sizes, np.cumsum(sizes[order]), order

@@ -1,0 +1,109 @@
+"""mixture.yaml: how much of what a run sees. Every key is documented where it stands.
+
+Keys whose parts come later stand in the schema already and are refused with a clear message.
+"""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints, model_validator
+
+from pipeline.config import ConfigError, Settings, load
+
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+Unique = Literal["none", "url", "exact", "folded", "near", "contained"]
+
+
+class Cap(Settings):
+    """At most this share of a source's documents from one value of a column."""
+
+    by: str
+    max_share: float = Field(gt=0, le=1)
+
+
+class Phase(Settings):
+    """Other weights from one point of the run on."""
+
+    until: str  # an amount of tokens: 8B
+    weights: dict[str, float] = {}
+
+
+class Source(Settings):
+    """One source: the documents of a corpus that a predicate selects."""
+
+    corpus: str = Field(alias="from")  # a name of `corpora`
+    where: str = "true"  # SQL over the columns of the `documents` view
+    weight: float = Field(1.0, gt=0, allow_inf_nan=False)  # share of tokens; need not sum to 1
+    max_epochs: float = Field(4.0, gt=0)  # repeats up to 4 cost little: Muennighoff 2023
+    cap: Cap | None = None
+    missing: Literal["keep", "drop"] | None = None  # documents for which `where` is NULL
+
+
+class Mixture(Settings):
+    """mixture.yaml."""
+
+    corpora: dict[Name, str] = Field(min_length=1)  # name -> folder, relative to this file
+    sequence_length: int = Field(ge=2, le=1_048_576)  # tokens of a window
+    seed: int = Field(0, ge=0, lt=2**63)  # of the order of documents, and of windows
+    unique: Unique = "near"  # over all sources of the mixture, after every `where`
+    prefer: tuple[str, ...] = ()  # which copy stays: SQL order; true before false, larger by `desc`
+    edits: tuple[str, ...] = ()
+    sources: dict[Name, Source] = Field(min_length=1)
+    overlap: Literal["error", "first"] = "error"  # a document that two sources select
+    phases: tuple[Phase, ...] = ()
+
+    @model_validator(mode="after")
+    def _corpora_are_known(self) -> Mixture:
+        for name, source in self.sources.items():
+            if source.corpus not in self.corpora:
+                known = list(self.corpora)
+                near = difflib.get_close_matches(source.corpus, known, n=1, cutoff=0.5)
+                hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
+                raise ValueError(f"source {name!r}: no corpus {source.corpus!r}; {hint}")
+        return self
+
+    @model_validator(mode="after")
+    def _parts_that_come_later(self) -> Mixture:
+        later = {
+            "edits": bool(self.edits),
+            "phases": bool(self.phases),
+            "cap": any(source.cap for source in self.sources.values()),
+        }
+        for key, used in later.items():
+            if used:
+                raise ValueError(f"key `{key}` is planned but not built yet; leave it out for now")
+        if self.unique in ("folded", "contained"):
+            raise ValueError(
+                f"`unique: {self.unique}` is planned but not built yet; use none, url, exact or near"
+            )
+        used_corpora = sorted({source.corpus for source in self.sources.values()})
+        if self.unique == "near" and len(used_corpora) > 1:
+            raise ValueError(
+                f"`unique: near` over several corpora ({', '.join(used_corpora)}) is not built yet: "
+                "pairs are known within a corpus only; use `unique: exact`, or give the inputs of "
+                "both to one corpus.yaml"
+            )
+        return self
+
+    def weights(self) -> dict[str, float]:
+        """Requested share of each source; they sum to 1."""
+        total = sum(source.weight for source in self.sources.values())
+        return {name: source.weight / total for name, source in self.sources.items()}
+
+
+def load_mixture(path: str | Path) -> Mixture:
+    """Read mixture.yaml; the folders of `corpora` are relative to its folder."""
+    path = Path(path)
+    mixture = load(path, Mixture)
+    base = path.resolve().parent
+    corpora = {name: str(base / folder) for name, folder in mixture.corpora.items()}
+    for name, folder in corpora.items():
+        if not Path(folder, "corpus.json").exists():
+            raise ConfigError(
+                f"{path}: key `corpora.{name}`: no corpus at {folder}; make one with "
+                "`assay prepare corpus.yaml`"
+            )
+    return mixture.model_copy(update={"corpora": corpora})
