@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import glob
 import os
-import re
-from pathlib import Path
 
 import fsspec
 
-_SEGMENT_WITH_GLOB = re.compile(r"[^/]*[*?\[]")
-
 
 def list_files(pattern: str) -> list[tuple[str, str]]:
-    """Expand a glob (`**` crosses folders) to sorted (path, file) pairs.
+    """Expand a glob (`**` crosses folders) to (path, file) pairs, sorted by file.
 
     `path` can be opened; `file` is relative to the fixed part of the pattern and stands in ids: it
     does not change when the folder moves.
@@ -31,9 +27,10 @@ def list_files(pattern: str) -> list[tuple[str, str]]:
 
 
 def fixed_part(pattern: str) -> str:
-    """All before the first segment with `*`, `?` or `[`; of a plain path, its folder."""
-    first = _SEGMENT_WITH_GLOB.search(pattern)
-    return pattern[: first.start()] if first else pattern[: pattern.rfind("/") + 1]
+    """The folders before the first segment with `*`, `?` or `[`; of a plain path, its folder."""
+    segments = pattern.split("/")
+    fixed = [index for index, segment in enumerate(segments) if glob.has_magic(segment)]
+    return "/".join([*segments[: fixed[0] if fixed else -1], ""])
 
 
 def _local(pattern: str) -> list[tuple[str, str]]:
@@ -41,17 +38,16 @@ def _local(pattern: str) -> list[tuple[str, str]]:
         raise IsADirectoryError(f"{pattern} is a folder; name its files, as in {pattern}/*.jsonl")
     if os.path.isfile(pattern):  # also a name that holds a bracket
         return [(pattern, os.path.basename(pattern))]
-    base = fixed_part(pattern) or "."
     paths = [path for path in glob.glob(pattern, recursive=True) if os.path.isfile(path)]
-    return [(path, Path(path).relative_to(base).as_posix()) for path in paths]
+    return [(path, path.removeprefix(fixed_part(pattern))) for path in paths]
 
 
 def _stored(pattern: str) -> list[tuple[str, str]]:
     store, inner = fsspec.url_to_fs(pattern)
-    base = fixed_part(inner)
-    if not glob.has_magic(inner):
-        paths = [inner] if store.isfile(inner) else []
+    if glob.has_magic(inner):
+        found = store.glob(inner, detail=True)
+        paths = [path for path, info in found.items() if info["type"] == "file"]
     else:
-        paths = [path for path, info in store.glob(inner, detail=True).items()
-                 if info["type"] == "file"]  # fmt: skip
+        paths = [inner] if store.isfile(inner) else []
+    base = fixed_part(inner)
     return [(store.unstrip_protocol(path), path.removeprefix(base)) for path in paths]

@@ -37,12 +37,6 @@ def open_file(path: str) -> IO[bytes]:
     return stream
 
 
-def file_size(path: str) -> int:
-    """Bytes of the file as it lies on disk."""
-    with open_file(path) as file:
-        return file.seek(0, 2)
-
-
 def compression(path: str) -> Compression | None:
     with open_file(path) as file:
         return _compression(file.read(4))

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.readers import Bad, Piece, Record, jsonl
-from pipeline.readers.formats import cut, read, read_record
+from pipeline.readers.formats import read, read_record
 from pipeline.readers.spill import spill
 from pipeline.settings import Input
 
@@ -20,7 +20,7 @@ SOURCE = Input(source="t", files="*.jsonl")
 
 
 def items(path: Path, source: Input = SOURCE, shard_bytes: int = 1 << 30) -> list[Record | Bad]:
-    pieces = cut(str(path), path.name, shard_bytes)
+    pieces = jsonl.cut(str(path), path.name, path.stat().st_size, shard_bytes)
     assert pieces is not None
     return [item for piece in pieces for item in read(piece, source, "resiliparse")]
 
@@ -267,7 +267,7 @@ def test_spill_gives_the_same_records(tmp_path: Path, cut_off: int) -> None:
     path = _gz(tmp_path, ROWS)
     path.write_bytes(path.read_bytes()[: path.stat().st_size - cut_off])
     whole = items(path)
-    assert cut(str(path), path.name, 3_000) is None
+    assert jsonl.cut(str(path), path.name, path.stat().st_size, 3_000) is None
     pieces = spill(str(path), "in.jsonl.gz", tmp_path / "spilled", 3_000)
     sizes = [Path(p.path).stat().st_size for p in pieces]
     assert all(3_000 <= size < 3_100 for size in sizes[:-1])
