@@ -1,0 +1,177 @@
+"""The runs of a study, several at a time, each as its own process `assay train run.yaml`.
+
+A process per run costs 3 s of imports; it buys that one crash or one run out of memory ends one
+run, that torch stays out of the study (a finished study answers in a second), and that CPU threads
+can be divided. `run.key` is written before a run starts and `finished.json` after it ended; a run
+whose two agree is skipped, one without the second goes on from its checkpoint, and one whose key
+changed is made anew.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+import yaml
+
+from pipeline.files import read_json, replacing, write_json
+from trainer.ablation.study import Run, Study
+
+TRAIN = (sys.executable, "-m", "trainer.cli", "train")
+LOG_LINES = 12  # of a failed run, shown in the error
+POLL_SECONDS = 1.0
+
+
+class RunError(ValueError):
+    """A run of a study ended without result; the message names it and shows the end of its log."""
+
+
+def finished(run: Run) -> bool:
+    """Whether the run stands complete, under its present key."""
+    record = run.folder / "finished.json"
+    return (
+        record.exists()
+        and read_json(record)["key"] == run.key
+        and (run.folder / "evaluations.parquet").exists()
+    )
+
+
+def run_all(
+    study: Study, say: Callable[[str], None], command: Sequence[str] = TRAIN
+) -> tuple[int, int]:
+    """Run what is not finished; returns how many ran and how many were skipped.
+
+    Raises:
+        RunError: a run failed. Runs under way are ended; what they did is kept.
+    """
+    waiting = [run for run in study.runs if not finished(run)]
+    skipped = len(study.runs) - len(waiting)
+    if not waiting:
+        return 0, skipped
+    workers = min(study.settings.workers, len(waiting))
+    threads = max(1, (os.cpu_count() or 1) // workers)
+    living: list[subprocess.Popen[bytes]] = []
+    with ThreadPoolExecutor(workers) as pool:
+        futures = [pool.submit(_execute, run, threads, command, living) for run in waiting]
+        try:
+            _watch(waiting, futures, say)
+        except BaseException:  # also Ctrl-C: no process outlives the study
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in living:
+                process.terminate()
+            raise
+    return len(waiting), skipped
+
+
+def _execute(
+    run: Run, threads: int, command: Sequence[str], living: list[subprocess.Popen[bytes]]
+) -> None:
+    run.folder.mkdir(parents=True, exist_ok=True)
+    with _held(run.folder) as lock:
+        if finished(run):  # by the process that held it before
+            return
+        _settle(run, threads)
+        began = time.time()
+        with open(run.folder / "log.txt", "ab") as log:
+            process = subprocess.Popen(
+                [*command, str(run.folder / "run.yaml")],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                pass_fds=[lock.fileno()],
+            )
+            living.append(process)
+            _, status, usage = os.wait4(process.pid, 0)  # wait() does not tell CPU seconds
+            process.returncode = os.waitstatus_to_exitcode(status)
+            living.remove(process)
+        if process.returncode != 0:
+            raise RunError(_failure(run, process.returncode))
+        write_json(
+            run.folder / "finished.json",
+            {
+                "key": run.key,
+                "wall_seconds": round(time.time() - began, 1),  # of the last attempt
+                "cpu_seconds": round(usage.ru_utime + usage.ru_stime, 1),
+                "peak_memory_bytes": usage.ru_maxrss * 1024,
+            },
+        )
+
+
+@contextmanager
+def _held(folder: Path) -> Iterator[IO[bytes]]:
+    """Hold a run's folder; waits while another process, or a run left by a killed study, has it.
+
+    The training process inherits the lock: killed alone, a study leaves a run that trains on, and
+    the next study waits for it instead of training into the same folder.
+    """
+    with open(folder / ".lock", "ab") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield lock
+
+
+def _settle(run: Run, threads: int) -> None:
+    """Write the run's settings; what other settings made is removed first."""
+    key = run.folder / "run.key"
+    if key.exists() and key.read_text() != run.key:
+        for path in run.folder.iterdir():
+            if path.is_dir():
+                shutil.rmtree(path)
+            elif path.name != ".lock":
+                path.unlink()
+    settings = {**run.run, "threads": run.run["threads"] or threads}
+    for name, content in (("mixture.yaml", run.mixture), ("run.yaml", settings)):
+        with replacing(run.folder / name) as temporary:
+            temporary.write_text(yaml.safe_dump(content, allow_unicode=True, sort_keys=False))
+    with replacing(key) as temporary:
+        temporary.write_text(run.key)
+
+
+def _failure(run: Run, code: int) -> str:
+    log = run.folder / "log.txt"
+    tail = log.read_text("utf-8", errors="replace").splitlines()[-LOG_LINES:]
+    how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+    return (
+        f"arm `{run.arm}`, seed {run.seed}: training {how}; the end of {log}:\n"
+        + "\n".join(f"  {line}" for line in tail)
+        + "\nmend the cause and call again: finished runs are kept, this one goes on"
+    )
+
+
+def _watch(runs: list[Run], futures: list[Future[None]], say: Callable[[str], None]) -> None:
+    """Report progress until all are done; the first failure is raised at once."""
+    total = sum(run.run["tokens"] for run in runs)
+    began, at_start = time.perf_counter(), sum(tokens_done(run) for run in runs)
+    while True:
+        done, pending = wait(futures, timeout=POLL_SECONDS, return_when=FIRST_EXCEPTION)
+        for future in done:
+            future.result()
+        if not pending:
+            return
+        tokens = sum(tokens_done(run) for run in runs)
+        rate = (tokens - at_start) / (time.perf_counter() - began)
+        left = f"{(total - tokens) / rate / 60:.1f} min left" if rate > 0 else "starting"
+        say(
+            f"{len(done)} of {len(runs)} runs done; {tokens / total:.0%} of "
+            f"{total:,} tokens; {rate:,.0f} tokens/s; {left}"
+        )
+
+
+def tokens_done(run: Run) -> int:
+    """Tokens that a run has seen, by the last whole line of its metrics."""
+    path = run.folder / "metrics.jsonl"
+    if not path.exists():
+        return 0
+    with open(path, "rb") as file:
+        file.seek(max(0, path.stat().st_size - 4096))
+        lines = file.read().split(b"\n")[:-1]  # what follows the last line end is being written
+    return int(json.loads(lines[-1])["tokens"]) if lines else 0
