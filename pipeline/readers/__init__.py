@@ -34,6 +34,7 @@ class Piece:
     begin: int = 0
     end: int | None = None
     base: int = 0
+    num_bytes: int = 0  # of uncompressed text, about: balances shards, no more
     broken: str = ""  # behind the last spilled shard: why the original stream breaks off here
 
 

@@ -26,6 +26,18 @@ def list_files(pattern: str) -> list[tuple[str, str]]:
     return sorted(found, key=lambda pair: pair[1])
 
 
+def file_size(path: str) -> int:
+    """Bytes of the file as it lies on disk."""
+    store, inner = fsspec.url_to_fs(path)
+    return int(store.size(inner))
+
+
+def file_version(path: str) -> str:
+    """Changes when the file does: a hash of what its store says of it (size, date, ETag ...)."""
+    store, inner = fsspec.url_to_fs(path)
+    return str(store.ukey(inner))
+
+
 def fixed_part(pattern: str) -> str:
     """The folders before the first segment with `*`, `?` or `[`; of a plain path, its folder."""
     segments = pattern.split("/")

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
-
-import fsspec
-import xxhash
 
 from pipeline.readers import Bad, Piece, Record, jsonl
-from pipeline.readers.spill import spill
+from pipeline.readers.files import file_size
 from pipeline.settings import Input
 
 
@@ -46,19 +42,9 @@ def format_of(path: str) -> str:
     )
 
 
-def pieces_of(path: str, file: str, size: int, shard_bytes: int, folder: str | Path) -> list[Piece]:
-    """Pieces of about `shard_bytes` of text; what must be spilled for that lies under `folder`."""
-    pieces = READERS[format_of(path)].cut(path, file, size, shard_bytes)
-    if pieces is not None:
-        return pieces
-    store, inner = fsspec.url_to_fs(path)
-    version = f"{path}\0{store.ukey(inner)}\0{shard_bytes}"  # ukey changes when the file does
-    return spill(path, file, Path(folder) / xxhash.xxh3_64_hexdigest(version.encode()), shard_bytes)
-
-
-def whole(path: str, file: str) -> Piece:
-    """A file as one piece."""
-    return Piece(path, file)
+def cut(path: str, file: str, shard_bytes: int) -> list[Piece] | None:
+    """Pieces of about `shard_bytes` of text; None: too large for one piece, `spill` it first."""
+    return READERS[format_of(path)].cut(path, file, file_size(path), shard_bytes)
 
 
 def read(piece: Piece, source: Input, extractor: str) -> Iterator[Record | Bad]:
@@ -70,7 +56,7 @@ def read_record(
     path: str, file: str, offset: int, source: Input, extractor: str
 ) -> Record | Bad | None:
     """One record again, by its offset; scans the file. None: no record begins there."""
-    for item in read(whole(path, file), source, extractor):
+    for item in read(Piece(path, file), source, extractor):
         if item.offset == offset:
             return item
     return None

@@ -19,7 +19,7 @@ from pipeline.readers.streams import BrokenStream, chunks, compression
 from pipeline.settings import Input
 
 MAX_LINE_BYTES = 256_000_000  # a longer line is `too_long`: 8 x the text of a default shard
-COMPRESSED_SHARE = 3  # text shrinks about threefold: a stream up to shard_bytes / 3 is one shard
+EXPANSION = 3  # bytes of text in a byte of a compressed file, about
 BOM = b"\xef\xbb\xbf"
 
 
@@ -32,7 +32,8 @@ class Line(NamedTuple):
 
 def cut(path: str, file: str, size: int, shard_bytes: int) -> list[Piece] | None:
     if compression(path) is not None:
-        return [Piece(path, file)] if size <= shard_bytes // COMPRESSED_SHARE else None
+        text = size * EXPANSION
+        return [Piece(path, file, num_bytes=text)] if text <= shard_bytes else None
     borders = [*range(0, size, shard_bytes), size]
     return [Piece(path, file, begin, end, base=begin) for begin, end in pairwise(borders)]
 

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 from pipeline.readers import Piece
+from pipeline.readers.files import file_version
 from pipeline.readers.streams import BrokenStream, chunks
 
 
@@ -21,11 +23,16 @@ def spill(path: str, file: str, folder: str | Path, shard_bytes: int) -> list[Pi
     """Write the stream as `00000.part`, `00001.part` ... into `folder`, one folder a file.
 
     A shard ends at its first line end at or after `shard_bytes`, the last one where the stream
-    ends. Offsets of the records stay those of the original stream. `done.json` is written last.
+    ends. Offsets of the records stay those of the original stream. Shards of another state of the
+    file, or of another `shard_bytes`, are deleted first.
     """
     folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    done = folder / "done.json"
+    version, done = folder / "version", folder / "done.json"
+    wanted = f"{file_version(path)} {shard_bytes}"
+    if not version.exists() or version.read_text() != wanted:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        _write(version, [wanted.encode()])
     if not done.exists():
         broken = _write_shards(path, folder, shard_bytes)
         _write(done, [json.dumps({"broken": broken}).encode()])
@@ -34,8 +41,9 @@ def spill(path: str, file: str, folder: str | Path, shard_bytes: int) -> list[Pi
     pieces, base = [], 0
     for shard in shards:
         why = broken if shard == shards[-1] else ""
-        pieces.append(Piece(str(shard), file, base=base, broken=why))
-        base += shard.stat().st_size
+        size = shard.stat().st_size
+        pieces.append(Piece(str(shard), file, base=base, num_bytes=size, broken=why))
+        base += size
     return pieces
 
 

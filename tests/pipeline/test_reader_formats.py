@@ -7,7 +7,7 @@ import pytest
 
 from pipeline.readers import Record
 from pipeline.readers.files import fixed_part, list_files
-from pipeline.readers.formats import format_of, read, whole
+from pipeline.readers.formats import format_of, read
 from pipeline.settings import Input
 
 
@@ -85,7 +85,7 @@ def test_a_store(folder: Path) -> None:
     ]
     source = Input(source="t", files="memory://assay-globs/**/*.jsonl")
     texts = [
-        r.text for p, f in found for r in read(whole(p, f), source, "") if isinstance(r, Record)
+        r.text for p, f in found for r in read(Piece(p, f), source, "") if isinstance(r, Record)
     ]
     assert texts == ["a.jsonl", "b.jsonl", "sub/c.jsonl", "sub/deep/[d].jsonl"]
     assert list_files("memory://assay-globs/a.jsonl") == [

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from pipeline.readers import Bad, Piece, Record, jsonl
 from pipeline.readers.formats import read, read_record
-from pipeline.readers.spill import spill
 from pipeline.settings import Input
 
 SOURCE = Input(source="t", files="*.jsonl")
@@ -260,42 +259,6 @@ def test_a_truncated_zstd_keeps_its_whole_blocks(tmp_path: Path) -> None:
         "truncated_zstd",
         "the zstd stream ends inside a frame",
     )
-
-
-@pytest.mark.parametrize("cut_off", [0, 400])
-def test_spill_gives_the_same_records(tmp_path: Path, cut_off: int) -> None:
-    path = _gz(tmp_path, ROWS)
-    path.write_bytes(path.read_bytes()[: path.stat().st_size - cut_off])
-    whole = items(path)
-    assert jsonl.cut(str(path), path.name, path.stat().st_size, 3_000) is None
-    pieces = spill(str(path), "in.jsonl.gz", tmp_path / "spilled", 3_000)
-    sizes = [Path(p.path).stat().st_size for p in pieces]
-    assert all(3_000 <= size < 3_100 for size in sizes[:-1])
-    assert [p.base for p in pieces] == [sum(sizes[:i]) for i in range(len(sizes))]
-    assert [i for p in pieces for i in read(p, SOURCE, "resiliparse")] == whole
-    assert {p.file for p in pieces} == {"in.jsonl.gz"}
-
-
-def test_spill_goes_on_after_the_last_finished_shard(tmp_path: Path) -> None:
-    path = _gz(tmp_path, ROWS)
-    pieces = spill(str(path), "f.jsonl.gz", tmp_path / "s", 3_000)
-    expected = [Path(p.path).read_bytes() for p in pieces]
-    for name in ["done.json", "00004.part", "00005.part"]:
-        (tmp_path / "s" / name).unlink()
-    for gone in pieces[6:]:
-        Path(gone.path).unlink()
-    kept = Path(pieces[3].path).stat().st_mtime_ns
-    assert spill(str(path), "f.jsonl.gz", tmp_path / "s", 3_000) == pieces
-    assert [Path(p.path).read_bytes() for p in pieces] == expected
-    assert Path(pieces[3].path).stat().st_mtime_ns == kept
-
-
-def test_spill_of_a_stream_that_breaks_at_once(tmp_path: Path) -> None:
-    path = tmp_path / "in.jsonl.gz"
-    path.write_bytes(gzip.compress(ROWS)[:5])
-    pieces = spill(str(path), "in.jsonl.gz", tmp_path / "s", 3_000)
-    found = [i for p in pieces for i in read(p, SOURCE, "resiliparse")]
-    assert brief(found) == [(0, "truncated_gzip")]
 
 
 TEXTS = st.one_of(
