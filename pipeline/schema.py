@@ -56,6 +56,14 @@ REJECTS = pa.schema(
     ]
 )
 
+# One packed record per document and LSH band; `doc` is part << 32 | row.
+BAND_KEYS = pa.schema([("key", pa.uint64()), ("doc", pa.uint64())])
+
+# Members of candidate clusters, on their way to verification.
+CANDIDATES = pa.schema(
+    [("component", pa.int64()), ("content_hash", HASH), ("shingles", pa.large_list(pa.uint64()))]
+)
+
 # Verified near-duplicate pairs of distinct contents, a < b.
 PAIRS = pa.schema([("a", HASH), ("b", HASH), ("jaccard", pa.float32())])
 
@@ -90,14 +98,23 @@ HELDOUT_MATCHES = pa.schema(
 )
 
 
+# Token counts of a shard, row-aligned with its documents; the ids stand in an Arrow file beside.
+TOKEN_COUNTS = pa.schema(
+    [
+        ("num_tokens", pa.int64()),  # with bos and eos
+        ("num_special_literals", pa.int32()),  # special tokens spelled out in the text
+    ]
+)
+
+
 def tokens(dtype: pa.DataType) -> pa.Schema:
-    """Token table of a shard, row-aligned with its documents; `dtype` is uint16 or uint32."""
-    return pa.schema(
-        [
-            ("ids", pa.large_list(dtype)),
-            ("num_special_literals", pa.int32()),  # special tokens spelled out in the text
-        ]
-    )
+    """Token ids of a shard, row-aligned with its documents; `dtype` is uint16 or uint32."""
+    return pa.schema([("ids", pa.large_list(dtype))])
+
+
+def signatures(num_permutations: int) -> pa.Schema:
+    """MinHash signatures of a shard, row-aligned; null for a document without shingles."""
+    return pa.schema([("signature", pa.list_(pa.uint32(), num_permutations))])
 
 
 def windows(dtype: pa.DataType, sequence_length: int) -> pa.Schema:

@@ -1,0 +1,88 @@
+"""in = kept + rejected: the sums that are checked after every run, and the totals of each stage."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from pipeline.corpus import CorpusError, part_name, record_path
+from pipeline.files import read_json
+from pipeline.stages import JOINS, Job
+
+
+def records_of(job: Job, stage: str) -> list[dict[str, Any]]:
+    """The commit records of a stage, by part or partition."""
+    parts = range(JOINS[stage]) if stage in JOINS else job.parts
+    return [read_json(record_path(job.root, stage, part)) for part in parts]
+
+
+def file_accounts(ingested: list[dict[str, Any]]) -> dict[str, dict[str, int]]:
+    """Records, kept, rejected (and not_sampled) of each input file over all its shards."""
+    accounts: dict[str, Counter[str]] = {}
+    for record in ingested:
+        for file, counts in record["counters"]["files"].items():
+            accounts.setdefault(file, Counter()).update(counts)
+    return {file: dict(counts) for file, counts in sorted(accounts.items())}
+
+
+def check(job: Job) -> None:
+    """Every record of every input file is kept or rejected, and every stage saw every document.
+
+    Raises:
+        CorpusError: a sum does not add up; names the file or part.
+    """
+    ingested = records_of(job, "ingest")
+    for file, c in file_accounts(ingested).items():
+        if c["records"] != c["kept"] + c["rejected"] + c.get("not_sampled", 0):
+            raise CorpusError(f"{job.root}: input {file} does not add up: {c}")
+    for record in ingested:
+        name, counters = part_name(record["part"]), record["counters"]
+        kept = _rows(job.root / "documents" / name)
+        rejected = _rows(job.root / "rejects" / name)
+        if kept != counters["documents"] or rejected != sum(counters["reasons"].values()):
+            raise CorpusError(
+                f"{job.root}: part {record['part']} holds {kept} documents and {rejected} rejects, "
+                f"its record says {counters['documents']} and {sum(counters['reasons'].values())}"
+            )
+    documents = {r["part"]: r["counters"]["documents"] for r in ingested}
+    for stage in job.part_stages[1:-1]:
+        for record in records_of(job, stage):
+            if record["counters"]["documents"] != documents[record["part"]]:
+                raise CorpusError(
+                    f"{job.root}: stage {stage} measured {record['counters']['documents']} of "
+                    f"{documents[record['part']]} documents of part {record['part']}"
+                )
+
+
+def totals(job: Job) -> dict[str, dict[str, Any]]:
+    """What corpus.json keeps of each stage: fingerprint, summed counters, seconds."""
+    stages: dict[str, dict[str, Any]] = {}
+    for stage in (*job.part_stages, *JOINS, "candidates", "matches"):
+        records = records_of(job, stage)
+        summed: Counter[str] = Counter()
+        for record in records:
+            summed.update({k: v for k, v in record["counters"].items() if isinstance(v, int)})
+        stages[stage] = {
+            "fingerprint": job.fingerprints[stage],
+            "totals": dict(summed),
+            "seconds": round(sum(r["seconds"] for r in records), 3),
+            "cpu_seconds": round(sum(r["cpu_seconds"] for r in records), 3),
+        }
+    ingested = records_of(job, "ingest")
+    accounts = file_accounts(ingested).values()
+    reasons: Counter[str] = Counter()
+    for record in ingested:
+        reasons.update(record["counters"]["reasons"])
+    stages["ingest"]["totals"] |= {
+        key: sum(c.get(key, 0) for c in accounts)
+        for key in ("records", "kept", "rejected", "not_sampled")
+    } | {"reasons": dict(sorted(reasons.items()))}
+    return stages
+
+
+def _rows(path: Path) -> int:
+    rows: int = pq.read_metadata(path).num_rows
+    return rows

@@ -1,0 +1,59 @@
+"""Progress of a long run, read from the commit records: the same for every runner."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pipeline.files import read_json
+from pipeline.stages import JOINS, Job
+
+TERMINAL_SECONDS = 1.0
+LOG_SECONDS = 15.0
+
+
+@contextmanager
+def shown(job: Job) -> Iterator[None]:
+    """Show stages done, documents, MB/s and time left on stderr while the block runs."""
+    stop = threading.Event()
+    thread = threading.Thread(target=_show, args=(job, stop), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def _show(job: Job, stop: threading.Event) -> None:
+    terminal = sys.stderr.isatty()
+    began = time.monotonic()
+    total = len(job.parts) * (len(job.part_stages) + 2) + sum(JOINS.values())
+    at_start = _done(job)
+    while not stop.wait(TERMINAL_SECONDS if terminal else LOG_SECONDS):
+        done = _done(job)
+        seconds = time.monotonic() - began
+        left = (total - done) * seconds / (done - at_start) if done > at_start else None
+        line = f"{_state(job)}, {done} of {total} steps, {seconds:.0f} s"
+        line += f", about {left:.0f} s left" if left is not None else ""
+        print(
+            f"\r{line}\033[K" if terminal else line, end="" if terminal else "\n", file=sys.stderr
+        )
+    if terminal:
+        print("\r\033[K", end="", file=sys.stderr)
+
+
+def _done(job: Job) -> int:
+    return sum(1 for _ in (job.root / "stats").rglob("part-*.json"))
+
+
+def _state(job: Job) -> str:
+    counters = [
+        read_json(path)["counters"] for path in sorted((job.root / "stats/ingest").glob("part-*"))
+    ]
+    documents = sum(c["documents"] for c in counters)
+    megabytes = sum(c["bytes"] for c in counters) / 1e6
+    return f"{documents:,} documents, {megabytes:,.1f} MB of text read"

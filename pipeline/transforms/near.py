@@ -1,0 +1,254 @@
+"""Near duplicates, in four steps of which none shuffles text.
+
+    sign        a part: signatures, and packed band keys sorted by key
+    forest      a partition of the keys: which documents share a band, as a spanning forest
+    join        all forests: candidate components
+    shingle     a part: shingle hashes of its candidates only
+    verify      a partition of the components: pairs by true Jaccard, clusters
+
+Steps hand each other files; only part and partition numbers travel through Beam.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dedup import bands, clusters, minhash
+from dedup.shingles import shingles
+from pipeline import schema
+from pipeline.corpus import part_name
+from pipeline.files import replacing
+from pipeline.transforms.measure import column
+
+if TYPE_CHECKING:
+    from pipeline.settings import Near
+
+# Partitions of the join. A fixed number, so that files do not depend on workers; each partition
+# holds 1/4 of the band keys (16 bytes each, 21 a document: 1e8 documents are 8.4 GB a partition).
+NUM_PARTITIONS = 4
+
+
+# --- sign -----------------------------------------------------------------------------------------
+
+
+def sign_outputs(root: Path, part: int) -> list[Path]:
+    folder = root / "signatures"
+    return [folder / part_name(part, "arrow"), folder / "keys" / part_name(part, "arrow")]
+
+
+def sign(root: Path, near: Near, part: int) -> dict[str, Any]:
+    """Signatures and sorted band keys of a part."""
+    table = schema.signatures(near.permutations)
+    documents = pq.ParquetFile(root / "documents" / part_name(part))
+    signatures_path, keys_path = sign_outputs(root, part)
+    keys = [np.empty(0, np.uint64)]
+    docs = [np.empty(0, np.uint64)]
+    row = num_shingles = 0
+    with (
+        replacing(signatures_path) as temporary,
+        pa.OSFile(str(temporary), "wb") as sink,
+        pa.ipc.new_file(sink, table) as writer,
+    ):
+        for i in range(documents.num_row_groups):
+            hashes, offsets = shingles(column(documents, i, "text"), near.ngram)
+            signatures = minhash.signatures(hashes, offsets, near.permutations)
+            signed = np.diff(offsets) > 0
+            values = pa.array(signatures.reshape(-1))
+            lists = pa.FixedSizeListArray.from_arrays(
+                values, near.permutations, mask=pa.array(~signed)
+            )
+            writer.write_batch(pa.RecordBatch.from_arrays([lists], schema=table))
+            numbers = np.flatnonzero(signed) + row
+            banded = bands.band_keys(signatures[signed], near.bands, near.rows)
+            keys.append(banded.reshape(-1))
+            docs.append(np.repeat(numbers.astype(np.uint64) | np.uint64(part << 32), near.bands))
+            row += len(signed)
+            num_shingles += len(hashes)
+    all_keys, all_docs = np.concatenate(keys), np.concatenate(docs)
+    order = np.lexsort((all_docs, all_keys))
+    _write_arrow(keys_path, schema.BAND_KEYS, [all_keys[order], all_docs[order]])
+    return {"documents": row, "shingles": num_shingles, "band_keys": len(order)}
+
+
+# --- forest, join ---------------------------------------------------------------------------------
+
+
+def forest_output(root: Path, partition: int) -> Path:
+    return root / "joins" / "forest" / part_name(partition, "arrow")
+
+
+EDGES = pa.schema([("a", pa.uint64()), ("b", pa.uint64())])
+
+
+def forest(root: Path, parts: list[int], partition: int) -> dict[str, Any]:
+    """Documents that share a band key of this partition, as a spanning forest of edges."""
+    slices = []
+    for part in sorted(parts):
+        keys, docs = _read_arrow(sign_outputs(root, part)[1])
+        bounds = bands.partition_bounds(keys, NUM_PARTITIONS)
+        cut = slice(bounds[partition], bounds[partition + 1])
+        slices.append((keys[cut], docs[cut]))
+    keys = np.concatenate([k for k, _ in slices])
+    docs = np.concatenate([d for _, d in slices])
+    order = np.lexsort((docs, keys))
+    edges = clusters.spanning_forest(bands.candidate_edges(keys[order], docs[order]))
+    _write_arrow(forest_output(root, partition), EDGES, [edges[:, 0], edges[:, 1]])
+    return {"band_keys": len(keys), "edges": len(edges)}
+
+
+COMPONENTS = pa.schema([("doc", pa.uint64()), ("component", pa.int64())])
+
+
+def components_output(root: Path) -> Path:
+    return root / "joins" / "components" / part_name(0, "arrow")
+
+
+def join(root: Path) -> dict[str, Any]:
+    """One union-find over the forests: documents sorted, with the number of their component."""
+    edges = [np.stack(_read_arrow(forest_output(root, p)), axis=1) for p in range(NUM_PARTITIONS)]
+    docs, labels = clusters.components(np.concatenate(edges))
+    _write_arrow(components_output(root), COMPONENTS, [docs, labels])
+    return {"candidates": len(docs), "components": len(np.unique(labels))}
+
+
+# --- shingle, verify ------------------------------------------------------------------------------
+
+
+def shingle_outputs(root: Path, part: int) -> list[Path]:
+    return [root / "joins" / "candidates" / part_name(part, "arrow")]
+
+
+def shingle(root: Path, near: Near, part: int) -> dict[str, Any]:
+    """Shingle hashes of those documents of a part that are in a candidate component."""
+    docs, labels = _read_arrow(components_output(root))
+    first, last = np.searchsorted(docs, [part << 32, (part + 1) << 32])
+    rows = (docs[first:last] & np.uint64(0xFFFFFFFF)).astype(np.int64)
+    labels = labels[first:last]
+    documents = pq.ParquetFile(root / "documents" / part_name(part))
+    begin = 0
+    with (
+        replacing(shingle_outputs(root, part)[0]) as temporary,
+        pa.OSFile(str(temporary), "wb") as sink,
+        pa.ipc.new_file(sink, schema.CANDIDATES) as writer,
+    ):
+        for i in range(documents.num_row_groups):
+            end = begin + documents.metadata.row_group(i).num_rows
+            inside = slice(*np.searchsorted(rows, [begin, end]))
+            if inside.start < inside.stop:
+                chosen = pa.array(rows[inside] - begin)
+                texts = column(documents, i, "text").take(chosen)
+                hashes, offsets = shingles(texts, near.ngram)
+                lists = pa.LargeListArray.from_arrays(pa.array(offsets), pa.array(hashes))
+                contents = column(documents, i, "content_hash").take(chosen)
+                writer.write_batch(
+                    pa.RecordBatch.from_arrays(
+                        [pa.array(labels[inside]), contents, lists], schema=schema.CANDIDATES
+                    )
+                )
+            begin = end
+    return {"candidates": len(rows)}
+
+
+def verify_outputs(root: Path, partition: int) -> list[Path]:
+    name = part_name(partition)
+    return [root / "pairs" / name, root / "clusters" / name, root / "clusters" / "shingles" / name]
+
+
+def verify(root: Path, near: Near, parts: list[int], partition: int) -> dict[str, Any]:
+    """Pairs by true Jaccard inside each candidate component of this partition.
+
+    Exact copies are collapsed first. A component above MAX_STORED members keeps its shingles
+    instead of its pairs: it is verified when a mixture selects.
+    """
+    table = pa.concat_tables([_candidates(root, part, partition) for part in sorted(parts)])
+    labels = np.asarray(table["component"])
+    contents: list[bytes] = table["content_hash"].to_pylist()
+    sets = [shingles.values.to_numpy() for shingles in table["shingles"]]
+    pairs: list[dict[str, Any]] = []
+    members: list[dict[str, Any]] = []
+    large: list[dict[str, Any]] = []
+    order = np.argsort(labels, kind="stable")
+    for group in np.split(order, np.flatnonzero(np.diff(labels[order])) + 1):
+        distinct = {contents[i]: i for i in group}
+        names = sorted(distinct)
+        chosen = [sets[distinct[name]] for name in names]
+        if len(names) > clusters.MAX_STORED:
+            members += [_member(name, names, large=True) for name in names]
+            large += [
+                {"content_hash": name, "shingles": hashes}
+                for name, hashes in zip(names, chosen, strict=True)
+            ]
+        elif len(names) > 1:
+            found_pairs, found_clusters = _verified(names, chosen, near.threshold)
+            pairs += found_pairs
+            members += [_member(name, c, large=False) for c in found_clusters for name in c]
+    pairs_path, clusters_path, shingles_path = verify_outputs(root, partition)
+    _write_parquet(pairs_path, schema.PAIRS, sorted(pairs, key=lambda row: (row["a"], row["b"])))
+    _write_parquet(clusters_path, schema.CLUSTERS, sorted(members, key=_by_content))
+    _write_parquet(shingles_path, schema.LARGE_CLUSTER_SHINGLES, sorted(large, key=_by_content))
+    return {"pairs": len(pairs), "clustered": len(members), "large": len(large)}
+
+
+def _verified(
+    names: list[bytes], sets: list[npt.NDArray[np.uint64]], threshold: float
+) -> tuple[list[dict[str, Any]], list[list[bytes]]]:
+    """Verified pairs of the documents of one component, and the clusters that they form."""
+    offsets = np.cumsum([0, *(len(hashes) for hashes in sets)], dtype=np.int64)
+    first, second, jaccard = clusters.verified_pairs(np.concatenate(sets), offsets, threshold)
+    pairs = [
+        {"a": names[min(i, j)], "b": names[max(i, j)], "jaccard": value}
+        for i, j, value in zip(first.tolist(), second.tolist(), jaccard.tolist(), strict=True)
+    ]
+    nodes, labels = clusters.components(np.stack([first, second], axis=1).astype(np.uint64))
+    found: dict[int, list[bytes]] = {}
+    for node, label in zip(nodes.tolist(), labels.tolist(), strict=True):
+        found.setdefault(label, []).append(names[node])
+    return pairs, list(found.values())
+
+
+def _member(name: bytes, cluster: list[bytes], large: bool) -> dict[str, Any]:
+    return {"content_hash": name, "cluster": min(cluster), "size": len(cluster), "large": large}
+
+
+def _by_content(row: dict[str, Any]) -> bytes:
+    content: bytes = row["content_hash"]
+    return content
+
+
+def _candidates(root: Path, part: int, partition: int) -> pa.Table:
+    table = _open_arrow(shingle_outputs(root, part)[0])
+    return table.filter(pa.array(np.asarray(table["component"]) % NUM_PARTITIONS == partition))
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def _open_arrow(path: Path) -> pa.Table:
+    return pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+
+
+def _read_arrow(path: Path) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """The two columns of a packed file, memory-mapped."""
+    first, second = _open_arrow(path).columns
+    return first.to_numpy(), second.to_numpy()
+
+
+def _write_arrow(path: Path, table: pa.Schema, columns: list[npt.NDArray[Any]]) -> None:
+    with (
+        replacing(path) as temporary,
+        pa.OSFile(str(temporary), "wb") as sink,
+        pa.ipc.new_file(sink, table) as writer,
+    ):
+        arrays = [pa.array(c, field.type) for c, field in zip(columns, table, strict=True)]
+        writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=table))
+
+
+def _write_parquet(path: Path, table: pa.Schema, rows: list[dict[str, Any]]) -> None:
+    with replacing(path) as temporary:
+        pq.write_table(pa.Table.from_pylist(rows, table), temporary, compression="zstd")
