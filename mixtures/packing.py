@@ -1,0 +1,225 @@
+"""Documents to windows: the packed side of a selection, made once and shared by all mixtures.
+
+The documents of a selection are ordered by hash(seed, id) and dealt into parts, each a range of
+that order. So they are shuffled before packing, a prefix of a part is a fair sample, a smaller
+sample lies within a larger one, and the bytes do not depend on how the corpus was sharded.
+
+A part is one row of ids, cut into windows of `sequence_length + 1`; the last id of a window is the
+first of the next and is counted once. What is left at the end of a part is counted as remainder:
+
+    tokens in = tokens out + remainder
+
+It buys random access and no padding; it costs documents cut at window borders. Memory: the ids of
+one part and their document table; the tokens of the corpus are memory-mapped.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import xxhash
+
+from mixtures.tokens import TokenShards
+from pipeline import schema
+from pipeline.corpus import part_name
+from pipeline.files import file_hash, read_json, write_json
+
+POLICY = 1  # version of the rules of this file: part of the hash, so a change packs anew
+PART_TOKENS = 1 << 25  # 64 to 128 MB of ids: one part in memory, few files
+WINDOWS_PER_BATCH = 256
+
+
+@dataclass(frozen=True)
+class Documents:
+    """The selected documents of one source: columns of equal length, ordered by id."""
+
+    id: np.ndarray  # V16
+    content_hash: np.ndarray  # V16
+    part: np.ndarray  # int64: shard of the corpus
+    row: np.ndarray  # int64: row in that shard
+    num_tokens: np.ndarray  # int64
+    num_bytes: np.ndarray  # int64
+
+    def __len__(self) -> int:
+        return len(self.id)
+
+    def take(self, index: np.ndarray) -> Documents:
+        return Documents(**{name: column[index] for name, column in vars(self).items()})
+
+
+@dataclass(frozen=True)
+class Packing:
+    """How a selection is packed; everything that decides its bytes."""
+
+    seed: int
+    sequence_length: int
+    tokenizer: str  # hash: the ids, their type, bos and eos
+    part_tokens: int = PART_TOKENS
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A packed selection: what manifest.json holds."""
+
+    selection: str  # hash of the selected documents and of the packing; names the folder
+    packing: Packing
+    num_documents: int
+    tokens_in: int
+    tokens_out: int
+    remainder: int
+    windows: tuple[int, ...]  # of each part
+
+    @property
+    def num_windows(self) -> int:
+        return sum(self.windows)
+
+
+def selection_hash(documents: Documents, packing: Packing) -> str:
+    """32 hex digits over the selected documents and all that decides their windows.
+
+    The predicate is not part of it: two predicates that select the same documents share a folder.
+    The content hash is, because an id names a place in a file, whose text may have changed.
+    """
+    digest = xxhash.xxh3_128(repr((POLICY, asdict(packing))).encode())
+    digest.update(documents.id.tobytes())
+    digest.update(documents.content_hash.tobytes())
+    return str(digest.hexdigest())
+
+
+def deal(documents: Documents, packing: Packing) -> list[Documents]:
+    """The documents of each part, in packing order.
+
+    The number of parts follows from the number of tokens; at most about `part_tokens` a part.
+    """
+    digest, seed = xxhash.xxh3_64_intdigest, packing.seed
+    ids = documents.id.tobytes()
+    key = np.fromiter(
+        (digest(ids[at : at + 16], seed) for at in range(0, len(ids), 16)),
+        dtype=np.uint64,
+        count=len(documents),
+    )
+    order = np.argsort(key, kind="stable")  # ties, at 2**-64 a pair, stay in the order of ids
+    num_parts = max(1, -(-int(documents.num_tokens.sum()) // packing.part_tokens))
+    borders = [(part << 64) // num_parts for part in range(1, num_parts)]
+    cuts = np.searchsorted(key[order], np.array(borders, dtype=np.uint64))
+    return [documents.take(index) for index in np.split(order, cuts)]
+
+
+def num_windows(num_tokens: int, sequence_length: int) -> int:
+    """Windows of a part: each consumes `sequence_length` ids, and the last one needs one more."""
+    return max(0, num_tokens - 1) // sequence_length
+
+
+def measure(documents: Documents, packing: Packing) -> Packed:
+    """What packing will give, without packing."""
+    length = packing.sequence_length
+    tokens = [int(part.num_tokens.sum()) for part in deal(documents, packing)]
+    windows = tuple(num_windows(num, length) for num in tokens)
+    tokens_out = sum(num * length + 1 for num in windows if num)
+    return Packed(
+        selection=selection_hash(documents, packing),
+        packing=packing,
+        num_documents=len(documents),
+        tokens_in=sum(tokens),
+        tokens_out=tokens_out,
+        remainder=sum(tokens) - tokens_out,
+        windows=windows,
+    )
+
+
+def pack(root: Path, documents: Documents, packing: Packing) -> Packed:
+    """Write `packed/<selection hash>` of the corpus at `root`, unless it stands.
+
+    Raises:
+        ValueError: a token id that the tokenizer does not have; names shard, row and remedy.
+    """
+    packed = measure(documents, packing)
+    folder = folder_of(root, packed.selection)
+    if (folder / "manifest.json").exists():
+        return read_packed(folder)
+    attempt = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
+    attempt.mkdir(parents=True)
+    try:
+        shards = TokenShards(root, packing.tokenizer)
+        for number, part in enumerate(deal(documents, packing)):
+            num = write_part(attempt / part_name(number, "arrow"), part, shards, packing)
+            assert num == packed.windows[number], (num, packed.windows[number])
+        hashes = {path.name: file_hash(path) for path in sorted(attempt.glob("part-*"))}
+        write_json(attempt / "manifest.json", asdict(packed) | {"xxh3": hashes})
+        _publish(attempt, folder)
+    finally:
+        shutil.rmtree(attempt, ignore_errors=True)
+    return packed
+
+
+def folder_of(root: Path, selection: str) -> Path:
+    return root / "packed" / selection
+
+
+def read_packed(folder: Path) -> Packed:
+    found: dict[str, Any] = read_json(folder / "manifest.json")
+    del found["xxh3"]
+    packing = Packing(**found.pop("packing"))
+    return Packed(**found | {"packing": packing, "windows": tuple(found["windows"])})
+
+
+def write_part(path: Path, part: Documents, shards: TokenShards, packing: Packing) -> int:
+    """Write the windows of one part; returns their number."""
+    part = part.take(np.flatnonzero(part.num_tokens))  # an empty document has no place in a row
+    ends = np.cumsum(part.num_tokens)
+    begins = ends - part.num_tokens
+    ids = shards.gather(part.part, part.row, part.num_tokens, begins)
+    windows_schema = schema.windows(pa.from_numpy_dtype(ids.dtype), packing.sequence_length)
+    num = num_windows(len(ids), packing.sequence_length)
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, windows_schema) as writer:
+        for first in range(0, num, WINDOWS_PER_BATCH):
+            windows = np.arange(first, min(first + WINDOWS_PER_BATCH, num))
+            batch = _window_batch(ids, begins, part.id, windows, packing.sequence_length)
+            writer.write_batch(pa.record_batch(batch, schema=windows_schema))
+    return num
+
+
+def _window_batch(
+    ids: np.ndarray, begins: np.ndarray, names: np.ndarray, windows: np.ndarray, length: int
+) -> list[pa.Array]:
+    """The columns of schema.windows for consecutive windows of a part."""
+    at = windows * length
+    row = ids[at[0] : at[-1] + length + 1]
+    view = np.lib.stride_tricks.sliding_window_view(row, length + 1)[::length]
+    flat = pa.array(np.ascontiguousarray(view).reshape(-1))
+
+    # documents of window w: from the one that holds its first id to the one that holds its last
+    first = np.searchsorted(begins, at, side="right") - 1
+    counts = np.searchsorted(begins, at + length, side="right") - first
+    offsets = np.concatenate([[0], np.cumsum(counts)])
+    document = np.arange(offsets[-1]) + np.repeat(first - offsets[:-1], counts)
+    starts = np.maximum(begins[document] - np.repeat(at, counts), 0)
+    lists = pa.array(offsets.astype(np.int32))
+    hashes = pa.Array.from_buffers(
+        schema.HASH, len(document), [None, pa.py_buffer(names[document].tobytes())]
+    )
+    return [
+        pa.FixedSizeListArray.from_arrays(flat, length + 1),
+        pa.ListArray.from_arrays(lists, pa.array(starts.astype(np.int32))),
+        pa.ListArray.from_arrays(lists, hashes),
+    ]
+
+
+def _publish(attempt: Path, folder: Path) -> None:
+    """Give the finished folder its name; another process that was first wrote the same bytes."""
+    try:
+        os.rename(attempt, folder)
+    except OSError:
+        if not (folder / "manifest.json").exists():
+            raise
+
+
+def part_files(folder: Path, windows: tuple[int, ...]) -> Iterator[Path]:
+    return (folder / part_name(number, "arrow") for number in range(len(windows)))

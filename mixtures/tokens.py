@@ -1,0 +1,105 @@
+"""The tokens of a corpus: memory-mapped shards, lengths of documents, and the gather of a part."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from pipeline.config import ConfigError
+from pipeline.corpus import manifest, part_name
+from pipeline.files import read_json
+
+
+class TokenShards:
+    """`tokens/<hash>` of a corpus. Holds maps of the shards that it looked at, no copies."""
+
+    def __init__(self, root: Path, tokenizer: str) -> None:
+        self.folder = root / "tokens" / tokenizer
+        policy: dict[str, Any] = read_json(self.folder / "policy.json")
+        self.dtype = np.dtype(policy["dtype"])
+        self.vocab_size: int = policy["vocab_size"]
+        self.bos_id: int | None = policy["bos_id"]
+        self.eos_id: int | None = policy["eos_id"]
+        self._maps: dict[int, list[tuple[np.ndarray, np.ndarray]]] = {}
+
+    def lengths(self, part: int) -> np.ndarray:
+        """Tokens of each document of a shard, int64, in the order of rows."""
+        return np.concatenate(
+            [np.zeros(0, np.int64), *(np.diff(offsets) for offsets, _ in self.batches(part))]
+        )
+
+    def batches(self, part: int) -> list[tuple[np.ndarray, np.ndarray]]:
+        """(offsets, ids) of each record batch of a shard: document i is ids[offsets[i:i+2]]."""
+        if part not in self._maps:
+            path = self.folder / part_name(part, "arrow")
+            reader = pa.ipc.open_file(pa.memory_map(str(path)))
+            lists = [reader.get_batch(n).column("ids") for n in range(reader.num_record_batches)]
+            self._maps[part] = [
+                (item.offsets.to_numpy(), item.values.to_numpy(zero_copy_only=True))
+                for item in lists
+            ]
+        return self._maps[part]
+
+    def gather(
+        self, part: np.ndarray, row: np.ndarray, num_tokens: np.ndarray, at: np.ndarray
+    ) -> np.ndarray:
+        """The ids of the documents (part, row), each put at its place `at` of one row of ids.
+
+        Reads shard by shard in the order of rows, so that a cold map is read forwards.
+
+        Raises:
+            ValueError: an id beyond the vocabulary (a device-side assert, far from its cause, if it
+                came to training: lit-llama#306, torchtitan#1495).
+        """
+        out = np.empty(int(num_tokens.sum()), dtype=self.dtype)
+        order = np.lexsort((row, part))
+        borders = np.flatnonzero(np.diff(part[order])) + 1
+        for group in np.split(order, borders) if len(order) else []:
+            self._copy(int(part[group[0]]), row[group], at[group], out)
+        if len(out) and int(out.max()) >= self.vocab_size:
+            bad = int(np.flatnonzero(out >= self.vocab_size)[0])
+            which = int(np.flatnonzero(at <= bad)[at[at <= bad].argmax()])
+            raise ValueError(
+                f"{self.folder / part_name(int(part[which]), 'arrow')}: row {row[which]} holds "
+                f"token id {out[bad]}, but the tokenizer has {self.vocab_size} tokens; tokenize "
+                "again: delete this file and call `assay prepare`"
+            )
+        return out
+
+    def _copy(self, part: int, rows: np.ndarray, at: np.ndarray, out: np.ndarray) -> None:
+        batches = self.batches(part)
+        num_rows = np.cumsum([len(offsets) - 1 for offsets, _ in batches])
+        which = np.searchsorted(num_rows, rows, side="right")
+        for number in np.unique(which):
+            offsets, values = batches[number]
+            here = which == number
+            local = rows[here] - (num_rows[number - 1] if number else 0)
+            begins, ends = offsets[local], offsets[local + 1]
+            places = at[here]
+            for place, stop, begin, end in zip(
+                places.tolist(),
+                (places + ends - begins).tolist(),
+                begins.tolist(),
+                ends.tolist(),
+                strict=True,
+            ):
+                out[place:stop] = values[begin:end]
+
+
+def tokenizer_of(roots: list[Path]) -> str:
+    """The hash of the tokenizer whose tokens all these corpora hold.
+
+    Raises:
+        ConfigError: a corpus has no tokens, or they were made by different tokenizers.
+    """
+    found = {root: manifest(root)["tokenizer"]["hash"] for root in roots}
+    if len(set(found.values())) > 1:
+        listed = ", ".join(f"{root}: {name}" for root, name in found.items())
+        raise ConfigError(
+            f"the corpora of a mixture need one tokenizer, found {listed}; give them the same "
+            "`tokenizer` in corpus.yaml and call `assay prepare` again"
+        )
+    return next(iter(found.values()))

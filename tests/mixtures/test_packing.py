@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mixtures.packing import (
+    Documents,
+    Packing,
+    deal,
+    folder_of,
+    measure,
+    pack,
+    read_packed,
+    selection_hash,
+)
+
+WriteTokens = Callable[..., Documents]
+TOKENIZER = "0123456789abcdef"
+TEXTS = [[100 * n + i for i in range(1 + n % 7)] for n in range(1, 40)]
+
+
+def packing(length: int = 8, part_tokens: int = 1 << 20, seed: int = 17) -> Packing:
+    return Packing(
+        seed=seed, sequence_length=length, tokenizer=TOKENIZER, part_tokens=part_tokens
+    )
+
+
+def read_windows(folder: Path) -> list[dict[str, object]]:
+    return [
+        row
+        for path in sorted(folder.glob("part-*"))
+        for row in pa.ipc.open_file(str(path)).read_all().to_pylist()
+    ]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def test_windows_of_a_small_selection(tmp_path: Path, write_tokens: WriteTokens) -> None:
+    """Three documents in hash order, windows of 4 + 1 that overlap by one id."""
+    documents = write_tokens(tmp_path, [[1, 2, 3, 0], [10, 11, 12, 13, 14, 0], [20, 0]], 2)
+    packed = pack(tmp_path, documents, packing(length=4))
+    (dealt,) = deal(documents, packing(length=4))
+    texts = {4: [1, 2, 3, 0], 6: [10, 11, 12, 13, 14, 0], 2: [20, 0]}
+    row = [token for num in dealt.num_tokens.tolist() for token in texts[num]]
+    starts = np.cumsum([0, *dealt.num_tokens.tolist()]).tolist()
+    windows = read_windows(folder_of(tmp_path, packed.selection))
+    assert [w["ids"] for w in windows] == [row[0:5], row[4:9]]
+    for at, window in zip((0, 4), windows, strict=True):
+        inside = [(s, d) for s, d in zip(starts, dealt.id, strict=False) if s < at + 5]
+        inside = [(s, d) for (s, d), e in zip(inside, starts[1:], strict=False) if e > at]
+        assert window["starts"] == [max(0, s - at) for s, _ in inside]
+        assert window["documents"] == [d.tobytes() for _, d in inside]
+    assert (packed.tokens_in, packed.tokens_out, packed.remainder) == (12, 9, 3)
+
+
+@given(
+    st.lists(st.integers(0, 30), min_size=1, max_size=60),
+    st.integers(2, 12),
+    st.integers(20, 400),
+    st.integers(1, 20),
+    st.integers(1, 20),
+)
+@settings(max_examples=40, deadline=None)
+def test_tokens_in_is_tokens_out_and_remainder_at_any_sharding(
+    write_tokens: WriteTokens, lengths: list[int], length: int, part_tokens: int, one: int, two: int
+) -> None:
+    """datatrove drops the last partial chunk uncounted; here every token is accounted for."""
+    texts = [[(7 * n + i) % 60_000 for i in range(num)] for n, num in enumerate(lengths)]
+    how = packing(length, part_tokens)
+    with tempfile.TemporaryDirectory() as folder:
+        a, b = Path(folder, "a"), Path(folder, "b")
+        first = pack(a, write_tokens(a, texts, one), how)
+        second = pack(b, write_tokens(b, texts, two, batch_rows=2), how)
+        assert first == second
+        packed = folder_of(a, first.selection)
+        assert contents(packed) == contents(folder_of(b, second.selection))
+        assert first.tokens_in == sum(lengths) == first.tokens_out + first.remainder
+        windows = read_windows(packed)
+        assert len(windows) == first.num_windows
+        assert first.tokens_out == length * len(windows) + sum(1 for num in first.windows if num)
+        assert all(len(w["ids"]) == length + 1 for w in windows)  # type: ignore[arg-type]
+
+
+def test_more_windows_than_a_batch_and_a_part(tmp_path: Path, write_tokens: WriteTokens) -> None:
+    texts = [[n % 60_000] * 50 for n in range(400)]
+    documents = write_tokens(tmp_path, texts, 70)
+    how = packing(length=9, part_tokens=6_000)
+    packed = pack(tmp_path, documents, how)
+    assert len(packed.windows) == 4
+    assert sum(packed.windows) > 2 * 256
+    for number, part in enumerate(deal(documents, how)):
+        path = folder_of(tmp_path, packed.selection) / f"part-{number:05d}.arrow"
+        table = pa.ipc.open_file(str(path)).read_all()
+        of_document = {bytes(i): t for i, t in zip(documents.id, _texts(documents), strict=True)}
+        row = [token for name in part.id for token in of_document[name.tobytes()]]
+        got = [window[:-1] for window in table["ids"].to_pylist()]
+        assert [t for window in got for t in window] == row[: 9 * len(got)]
+        for window in table.to_pylist():
+            ends = [*window["starts"][1:], 10]
+            for begin, end, name in zip(window["starts"], ends, window["documents"], strict=True):
+                assert set(window["ids"][begin:end]) == {of_document[name][0]}
+
+
+def _texts(documents: Documents) -> list[list[int]]:
+    number = documents.part * 70 + documents.row
+    return [[int(n) % 60_000] * 50 for n in number]
+
+
+def test_a_smaller_selection_lies_within_a_larger_one(
+    tmp_path: Path, write_tokens: WriteTokens
+) -> None:
+    documents = write_tokens(tmp_path, TEXTS, 10)
+    half = documents.take(np.arange(0, len(documents), 2))
+    (whole_order,) = deal(documents, packing())
+    (half_order,) = deal(half, packing())
+    chosen = set(half.id.tobytes()[at : at + 16] for at in range(0, 16 * len(half), 16))
+    assert [i.tobytes() for i in whole_order.id if i.tobytes() in chosen] == [
+        i.tobytes() for i in half_order.id
+    ]
+
+
+def test_what_the_hash_depends_on(tmp_path: Path, write_tokens: WriteTokens) -> None:
+    documents = write_tokens(tmp_path, TEXTS, 10)
+    base = selection_hash(documents, packing())
+    other = [
+        selection_hash(documents, packing(seed=18)),
+        selection_hash(documents, packing(length=9)),
+        selection_hash(documents.take(np.arange(1, len(documents))), packing()),
+    ]
+    assert len({base, *other}) == 4
+    assert selection_hash(write_tokens(tmp_path / "b", TEXTS, 3), packing()) == base
+
+
+def test_finished_selections_are_not_packed_again(
+    tmp_path: Path, write_tokens: WriteTokens
+) -> None:
+    documents = write_tokens(tmp_path, TEXTS, 10)
+    packed = pack(tmp_path, documents, packing())
+    folder = folder_of(tmp_path, packed.selection)
+    before = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
+    assert pack(tmp_path, documents, packing()) == packed == read_packed(folder)
+    assert packed == measure(documents, packing())
+    assert {path.name: path.stat().st_mtime_ns for path in folder.iterdir()} == before
+    assert [path.name for path in (tmp_path / "packed").iterdir()] == [packed.selection]
+
+
+def test_a_token_id_beyond_the_vocabulary_is_named(
+    tmp_path: Path, write_tokens: WriteTokens
+) -> None:
+    """lit-llama #306, torchtitan #1495: a device-side assert, far from its cause."""
+    documents = write_tokens(tmp_path, [[1, 2, 0], [4, 5, 6, 0], [7, 60_000, 0]], 2)
+    with pytest.raises(ValueError, match=r"part-00001.arrow: row 0 holds token id 60000.* 60000 "):
+        pack(tmp_path, documents, packing(length=2))
+    assert list((tmp_path / "packed").iterdir()) == []
