@@ -35,7 +35,10 @@ def cut(path: str, file: str, size: int, shard_bytes: int) -> list[Piece] | None
         text = size * EXPANSION
         return [Piece(path, file, num_bytes=text)] if text <= shard_bytes else None
     borders = [*range(0, size, shard_bytes), size]
-    return [Piece(path, file, begin, end, base=begin) for begin, end in pairwise(borders)]
+    return [
+        Piece(path, file, begin, end, base=begin, num_bytes=end - begin)
+        for begin, end in pairwise(borders)
+    ]
 
 
 def read(piece: Piece, source: Input, extractor: str) -> Iterator[Record | Bad]:

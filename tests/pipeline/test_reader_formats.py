@@ -5,7 +5,7 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from pipeline.readers import Record
+from pipeline.readers import Piece, Record
 from pipeline.readers.files import fixed_part, list_files
 from pipeline.readers.formats import format_of, read
 from pipeline.settings import Input
