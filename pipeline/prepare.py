@@ -44,7 +44,7 @@ def prepare(
         root = root.with_name(f"{root.name}-limit-{limit}")
     with corpus.locked(root):
         shards = plan_shards(root, settings, refresh)
-        job = _job(root, settings, shards, limit)
+        job = make(root, settings, shards, limit)
         made = missing(job)
         stands = (root / "corpus.json").exists()
         if made or not stands or read_json(root / "corpus.json")["settings"] != _settings(job):
@@ -67,7 +67,10 @@ def _run(job: Job, workers: int) -> None:
         run_local(job, workers)
 
 
-def _job(root: Path, settings: CorpusSettings, shards: list[Shard], limit: int | None) -> Job:
+def make(
+    root: Path, settings: CorpusSettings, shards: list[Shard], limit: int | None = None
+) -> Job:
+    """The job: tokenizer chosen and saved, stages fingerprinted."""
     bound = _id_bound(settings, shards, limit) if limit is not None else None
     encoder = load(settings.tokenizer)
     folder = root / "tokens" / encoder.hash

@@ -23,7 +23,7 @@ from pipeline.readers.formats import cut
 from pipeline.readers.spill import spill
 from pipeline.settings import CorpusSettings, Input
 
-EXPANSION = 3  # bytes of text in a byte of a compressed file, about; balances shards, no more
+EXPANSION = 3  # bytes of text in a byte of a compressed file, about
 SAMPLE_BYTES = 1 << 16
 
 
@@ -32,6 +32,7 @@ class Shard:
     part: int
     source: str
     pieces: tuple[Piece, ...]
+    text_bytes: int  # about: balances shards and scales estimates, no more
     version: str  # hash of the state of its files: part of every fingerprint made from it
 
 
@@ -81,6 +82,7 @@ def load_shards(root: Path) -> list[Shard]:
             part=entry["part"],
             source=entry["source"],
             pieces=tuple(Piece(**piece) for piece in entry["pieces"]),
+            text_bytes=entry["text_bytes"],
             version=xxhash.xxh3_64_hexdigest(
                 "\n".join(versions[entry["source"], p["file"]] for p in entry["pieces"]).encode()
             ),
@@ -135,13 +137,13 @@ def _cut(
         for piece in _pieces(root, item.source, location, fixed[location], shard_bytes):
             piece_weight = _weight(piece, state["bytes"])
             if gathered and weight + piece_weight > shard_bytes:
-                shards.append(_shard(next_part + len(shards), item.source, gathered))
+                shards.append(_shard(next_part + len(shards), item.source, gathered, weight))
                 gathered, weight = [], 0
             gathered.append(piece)
             weight += piece_weight
             entry["parts"].append(next_part + len(shards))
     if gathered:
-        shards.append(_shard(next_part + len(shards), item.source, gathered))
+        shards.append(_shard(next_part + len(shards), item.source, gathered, weight))
     return shards, entries
 
 
@@ -153,8 +155,9 @@ def _pieces(root: Path, source: str, path: str, file: str, shard_bytes: int) -> 
     return pieces
 
 
-def _shard(part: int, source: str, pieces: list[Piece]) -> dict[str, Any]:
-    return {"part": part, "source": source, "pieces": [asdict(piece) for piece in pieces]}
+def _shard(part: int, source: str, pieces: list[Piece], text_bytes: int) -> dict[str, Any]:
+    listed = [asdict(piece) for piece in pieces]
+    return {"part": part, "source": source, "text_bytes": text_bytes, "pieces": listed}
 
 
 def _weight(piece: Piece, file_bytes: int) -> int:
