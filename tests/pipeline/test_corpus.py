@@ -1,0 +1,64 @@
+"""Commit records, the lock, and what is no corpus."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline import corpus
+from pipeline.files import write_json
+
+
+def make(root: Path, fingerprint: str, calls: list[str], text: str = "x") -> dict[str, Any]:
+    output = root / "documents" / "part-00000.parquet"
+
+    def work() -> dict[str, Any]:
+        calls.append(fingerprint)
+        output.parent.mkdir(exist_ok=True)
+        output.write_text(text)
+        return {"documents": 1}
+
+    return corpus.once(root, "ingest", 0, fingerprint, [output], work)
+
+
+def test_once_makes_a_part_once_per_fingerprint(tmp_path: Path) -> None:
+    calls: list[str] = []
+    record = make(tmp_path, "f1", calls)
+    assert record["outputs"]["documents/part-00000.parquet"]["bytes"] == 1
+    assert make(tmp_path, "f1", calls) == record
+    make(tmp_path, "f2", calls)
+    assert calls == ["f1", "f2"]
+
+
+def test_once_makes_again_what_lost_its_file_or_was_cut_short(tmp_path: Path) -> None:
+    calls: list[str] = []
+    make(tmp_path, "f", calls, "whole")
+    (tmp_path / "documents" / "part-00000.parquet").write_text("cut")
+    make(tmp_path, "f", calls, "whole")
+    (tmp_path / "documents" / "part-00000.parquet").unlink()
+    make(tmp_path, "f", calls, "whole")
+    assert calls == ["f", "f", "f"]
+
+
+def test_one_writer_at_a_time(tmp_path: Path) -> None:
+    with corpus.locked(tmp_path):
+        with pytest.raises(
+            corpus.CorpusError, match=r"another assay process writes here \(process"
+        ):
+            with corpus.locked(tmp_path):
+                raise AssertionError("two writers")
+    with corpus.locked(tmp_path):
+        pass
+
+
+def test_manifest_says_what_is_missing(tmp_path: Path) -> None:
+    with pytest.raises(corpus.CorpusError, match="not a corpus"):
+        corpus.manifest(tmp_path)
+    write_json(tmp_path / "inputs.json", {})
+    with pytest.raises(corpus.CorpusError, match="unfinished corpus"):
+        corpus.manifest(tmp_path)
+    write_json(tmp_path / "corpus.json", {"format": 99})
+    with pytest.raises(corpus.CorpusError, match="format 99, this version of assay reads 1"):
+        corpus.manifest(tmp_path)

@@ -1,0 +1,51 @@
+"""A fingerprint follows what a result depends on, and nothing else."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from pipeline import fingerprint as subject
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two modules of a project of its own: `kernel` imports `table`."""
+    files = {"a.kernel": "from a.table import LIMIT\n\ndef f(x):\n    return x + LIMIT\n"}
+    files["a.table"] = '"""A table."""\nLIMIT = 3\n'
+    for name, text in files.items():
+        (tmp_path / f"{name.split('.')[1]}.py").write_text(text)
+    monkeypatch.setattr(subject, "PACKAGES", ("a",))
+    found = {name: tmp_path / f"{name.split('.')[1]}.py" for name in files}
+    monkeypatch.setattr(subject, "_path", found.get)
+    return tmp_path
+
+
+def code() -> str:
+    subject.code.cache_clear()
+    return subject.code("a.kernel")
+
+
+def test_code_follows_imports(project: Path) -> None:
+    before = code()
+    (project / "table.py").write_text('"""A table."""\nLIMIT = 4\n')
+    assert code() != before
+
+
+def test_code_ignores_comments_docstrings_and_layout(project: Path) -> None:
+    before = code()
+    (project / "table.py").write_text('"""Another docstring."""\n\n# why 3\nLIMIT  =  3\n')
+    assert code() == before
+
+
+def test_what_only_types_need_does_not_count() -> None:
+    tree = ast.parse("if TYPE_CHECKING:\n    from pipeline.settings import Near\n")
+    assert list(subject._imports(tree)) == []
+
+
+def test_fingerprint_is_stable_and_sees_order_of_lists() -> None:
+    assert subject.fingerprint("x", {"b": 1, "a": 2}) == subject.fingerprint("x", {"a": 2, "b": 1})
+    assert subject.fingerprint([1, 2]) != subject.fingerprint([2, 1])
+    assert len(subject.fingerprint()) == 32
