@@ -9,29 +9,25 @@ import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-ASSAY = str(Path(sys.executable).with_name("assay"))
+BIN = Path(sys.executable).parent  # `assay` and `python` of one environment
 
 SOURCES = """
 select source, lang, count(*) as documents, round(sum(num_bytes) / 1e6, 1) as MB,
-       round(100 * avg(gopher.pass::int)) as "passes Gopher, %"
-from documents group by all having documents > 5 order by source, documents desc
-"""
+  round(100 * avg(gopher.pass::int)) as gopher_pass_percent
+from documents group by all having documents > 5 order by source, documents desc"""
 COPIES = """
 select count(*) as copies, any_value(source) as source, any_value(left(text, 40)) as text
-from documents group by content_hash order by copies desc, text limit 8
-"""
+from documents group by content_hash order by copies desc, text limit 8"""
+
+TOKENIZER = "--vocab-size 4000 --sample 8MB --output tokenizer.json"
 STEPS = (
-    ("real text, by pip alone", [sys.executable, "data.py"]),
-    (
-        "a tokenizer of its own",
-        [ASSAY, "tokenizer", "train", "corpus.yaml", "--vocab-size", "4000"]
-        + ["--sample", "8MB", "--output", "tokenizer.json"],
-    ),
-    ("read, measure, deduplicate, tokenize: once", [ASSAY, "prepare", "corpus.yaml"]),
-    ("what is in it", [ASSAY, "sql", "runs/corpus", SOURCES]),
-    ("what stands there most often", [ASSAY, "sql", "runs/corpus", COPIES]),
-    ("the plan of the baseline", [ASSAY, "mix", "mixture.yaml", "--tokens", "1M"]),
-    ("two arms, three seeds each, a verdict", [ASSAY, "ablate", "study.yaml"]),
+    ("real text, by pip alone", "python data.py"),
+    ("a tokenizer of its own", f"assay tokenizer train corpus.yaml {TOKENIZER}"),
+    ("read, measure, deduplicate, tokenize: once", "assay prepare corpus.yaml"),
+    ("what is in it", f"assay sql runs/corpus {shlex.quote(SOURCES)}"),
+    ("what stands there most often", f"assay sql runs/corpus {shlex.quote(COPIES)}"),
+    ("the plan of the baseline", "assay mix mixture.yaml --tokens 1M"),
+    ("two arms, three seeds each, a verdict", "assay ablate study.yaml"),
 )
 
 
@@ -39,9 +35,10 @@ def main() -> int:
     """Run the steps in order; stops at the first that fails, with its exit code."""
     begin = time.monotonic()
     for title, command in STEPS:
-        print(f"\n# {title}\n$ {_shown(command)}", flush=True)
+        print(f"\n# {title}\n$ {command}", flush=True)
         step = time.monotonic()
-        code = subprocess.run(command, cwd=HERE).returncode
+        program, *arguments = shlex.split(command)
+        code = subprocess.run([str(BIN / program), *arguments], cwd=HERE).returncode
         print(f"({time.monotonic() - step:.1f} s)", flush=True)
         if code != 0:
             print(f"quickstart: this step ended with exit code {code}", file=sys.stderr)
@@ -50,13 +47,6 @@ def main() -> int:
     print(f"\nFrom raw text to a verdict in {time.monotonic() - begin:.0f} s.")
     print(f"The report: {report}, and beside it report.html")
     return 0
-
-
-def _shown(command: list[str]) -> str:
-    """The command as a person would type it in this folder."""
-    program = "assay" if command[0] == ASSAY else "python"
-    words = " ".join(shlex.quote(" ".join(word.split())) for word in command[1:])
-    return f"{program} {words}"
 
 
 if __name__ == "__main__":
