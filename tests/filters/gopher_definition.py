@@ -33,7 +33,10 @@ def gopher(text: str, language: str) -> dict[str, float | None]:
         **_duplicates("line", rows),
         **_duplicates("paragraph", paragraphs(text)),
         **{f"top_{n}_gram_char_share": _share(found, n, _top(found, n)) for n in (2, 3, 4)},
-        **{f"dup_{n}_gram_char_share": _share(found, n, _repeated(_grams(found, n))) for n in range(5, 11)},
+        **{
+            f"dup_{n}_gram_char_share": _share(found, n, _repeated(_grams(found, n)))
+            for n in range(5, 11)
+        },
     }
 
 

@@ -1,0 +1,62 @@
+"""Text as every later step sees it: one kind of line end, no characters that are not text.
+
+Done once, before anything is hashed or measured, and counted. Only what carries no meaning goes;
+full-width punctuation stays Chinese, compatibility characters stay what they are (NFKC would make
+the author's １ a 1 and ① a 1), white space stays.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from filters.signals import Signal
+
+_COUNT = pa.int32()
+_UNICODE = "Unicode 17, chapter 5.8 and table 23-1"
+
+# In the order of the counts that `normalize` returns.
+COLUMNS: Mapping[str, Signal] = {
+    "num_crlf": Signal(_COUNT, "line ends", "CR LF, became LF", _UNICODE),
+    "num_cr": Signal(_COUNT, "line ends", "lone CR, became LF", _UNICODE),
+    "num_unicode_newlines": Signal(_COUNT, "line ends", "U+2028 2029 0085, became LF", _UNICODE),
+    "num_nul": Signal(_COUNT, "characters", "U+0000, removed", _UNICODE),
+    "num_surrogates": Signal(_COUNT, "characters", "lone surrogates, became U+FFFD", _UNICODE),
+    "num_bom": Signal(_COUNT, "characters", "U+FEFF anywhere, removed", _UNICODE),
+    "num_control": Signal(_COUNT, "characters", "other C0 and C1 controls, removed", _UNICODE),
+}
+_NOTHING = (0,) * len(COLUMNS)
+
+_LONE_SURROGATE = "[\ud800-\udfff]"  # once pairs have become characters
+_SURROGATE_PAIR = "[\ud800-\udbff][\udc00-\udfff]"
+# What is not text when line ends are LF, by the column that counts it.
+_REMOVED = {
+    "num_nul": "\0",
+    "num_bom": "\ufeff",
+    "num_control": "\x01-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f",
+}
+_ODD = re.compile("[\r\u2028\u2029\x85\ud800-\udfff" + "".join(_REMOVED.values()) + "]")
+
+
+def normalize(text: str) -> tuple[str, tuple[int, ...]]:
+    """The normalized text and how often each of `COLUMNS` was met; a second call changes nothing.
+
+    Controls go first, so that a CR and an LF with a NUL between them are one line end.
+    """
+    if _ODD.search(text) is None:
+        return text, _NOTHING
+    counts = dict.fromkeys(COLUMNS, 0)
+    for name, chars in _REMOVED.items():
+        text, counts[name] = re.subn(f"[{chars}]", "", text)
+    text = re.sub(_SURROGATE_PAIR, _pair_to_char, text)
+    text, counts["num_surrogates"] = re.subn(_LONE_SURROGATE, "\ufffd", text)
+    text, counts["num_crlf"] = re.subn("\r\n", "\n", text)
+    text, counts["num_cr"] = re.subn("\r", "\n", text)
+    text, counts["num_unicode_newlines"] = re.subn("[\u2028\u2029\x85]", "\n", text)
+    return text, tuple(counts.values())
+
+
+def _pair_to_char(pair: re.Match[str]) -> str:
+    return pair[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le")

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from filters.normalize import COLUMNS, normalize
+
+# Surrogates too: JSON's "\ud800" is a legal str in Python.
+TEXT = st.text(
+    st.sampled_from("a好。\r\n\r\n\t\0\ufeff\u2028\u2029\x85\x0b\x1b\x7f\x9f\ud83d\ude00")
+    | st.characters(codec=None, exclude_categories=[])
+)
+
+
+def counted(text: str) -> tuple[str, dict[str, int]]:
+    result, counts = normalize(text)
+    assert len(counts) == len(COLUMNS)
+    return result, {name: n for name, n in zip(COLUMNS, counts, strict=True) if n}
+
+
+@pytest.mark.parametrize(
+    ("text", "result", "counts"),
+    [
+        ("", "", {}),
+        ("你好，world\n\t“１①”\u3000\xa0", "你好，world\n\t“１①”\u3000\xa0", {}),
+        ("a\r\nb\rc\n\rd", "a\nb\nc\n\nd", {"num_crlf": 1, "num_cr": 2}),
+        ("a\u2028b\u2029c\x85d", "a\nb\nc\nd", {"num_unicode_newlines": 3}),
+        ("\ufeffa\ufeff\0\0", "a", {"num_bom": 2, "num_nul": 2}),
+        ("a\x0b\x0c\x1b[0m\x7f\x80", "a[0m", {"num_control": 5}),
+        ("\ud800", "\ufffd", {"num_surrogates": 1}),
+        ("\ud83d\ude00\ude00", "😀\ufffd", {"num_surrogates": 1}),
+        ("\r\0\n", "\n", {"num_crlf": 1, "num_nul": 1}),
+    ],
+)
+def test_values(text: str, result: str, counts: dict[str, int]) -> None:
+    assert counted(text) == (result, counts)
+
+
+@given(TEXT)
+def test_second_call_changes_nothing(text: str) -> None:
+    once = normalize(text)[0]
+    assert counted(once) == (once, {})
+
+
+@given(TEXT)
+def test_result_is_text_and_keeps_all_the_rest(text: str) -> None:
+    result = normalize(text)[0]
+    result.encode()  # no surrogate left
+    odd = "[\0-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff\ufffd\U00010000-\U0010ffff]"
+    assert re.sub(odd, "", result) == re.sub(odd, "", text)
+    assert re.findall("[\0-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff]", result) == []
