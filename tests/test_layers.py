@@ -1,0 +1,134 @@
+"""The one arrow between folders: kernels | filters | dedup <- pipeline <- mixtures <- trainer.
+
+Read from the syntax trees, so an import inside a function counts too. What a process loads is
+asked of a fresh interpreter.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from trainer.cli import VERBS
+
+ROOT = Path(__file__).resolve().parents[1]
+
+# Folder -> the folders that its files may import from, besides itself.
+MAY_IMPORT: dict[str, set[str]] = {
+    "kernels": set(),
+    "filters": {"kernels"},
+    "dedup": {"kernels"},
+    "pipeline": {"kernels", "filters", "dedup"},
+    "mixtures": {"kernels", "filters", "dedup", "pipeline"},
+    "trainer": {"kernels", "filters", "dedup", "pipeline", "mixtures"},
+}
+# Framework -> the files that may import it, by the beginning of their path.
+FRAMEWORKS: dict[str, tuple[str, ...]] = {
+    "apache_beam": ("pipeline/transforms/", "pipeline/build.py", "pipeline/runners.py"),
+    "torch": ("trainer/",),
+}
+FILES = sorted(path for folder in MAY_IMPORT for path in (ROOT / folder).rglob("*.py"))
+MODULES = {  # dotted name -> file
+    path.relative_to(ROOT)
+    .with_suffix("")
+    .as_posix()
+    .replace("/", ".")
+    .removesuffix(".__init__"): path
+    for path in FILES
+}
+
+
+def imported(path: Path) -> set[str]:
+    """Top-level names that a file imports, anywhere in it."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno}: relative import; name the package"
+            assert node.module is not None
+            names.add(node.module.split(".")[0])
+    return names
+
+
+def test_each_folder_imports_only_from_those_to_its_left() -> None:
+    wrong = []
+    for path in FILES:
+        folder = path.relative_to(ROOT).parts[0]
+        above = imported(path) & MAY_IMPORT.keys() - MAY_IMPORT[folder] - {folder}
+        wrong += [f"{path.relative_to(ROOT)} imports {name}" for name in sorted(above)]
+    assert wrong == []
+
+
+def test_frameworks_stay_at_the_edge() -> None:
+    wrong = []
+    for path in FILES:
+        place = path.relative_to(ROOT).as_posix()
+        for framework, edge in FRAMEWORKS.items():
+            if framework in imported(path) and not place.startswith(edge):
+                wrong.append(f"{place} imports {framework}")
+    assert wrong == []
+
+
+def test_the_check_sees_imports_inside_functions(tmp_path: Path) -> None:
+    path = tmp_path / "late.py"
+    path.write_text("def f():\n    import torch.nn\n    from apache_beam.io import fileio\n")
+    assert imported(path) == {"torch", "apache_beam"}
+
+
+def loaded(module: str) -> list[str]:
+    """Which frameworks a fresh interpreter holds after `import module`."""
+    code = (
+        f"import sys, json, importlib; importlib.import_module({module!r}); "
+        f"print(json.dumps([n for n in {sorted(FRAMEWORKS)!r} if n in sys.modules]))"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, f"import {module} failed:\n{result.stderr}"
+    frameworks: list[str] = json.loads(result.stdout)
+    return frameworks
+
+
+@pytest.mark.parametrize(
+    "module", sorted({"trainer.cli"} | {target.split(":")[0] for target, _ in VERBS.values()})
+)
+def test_importing_a_verb_loads_no_framework_of_the_other_side(module: str) -> None:
+    allowed = {"trainer": {"torch"}}.get(module.split(".")[0], set())
+    if module == "trainer.cli":
+        allowed = set()  # `assay --help` answers at once
+    assert set(loaded(module)) <= allowed
+
+
+def test_no_module_leads_to_both_frameworks() -> None:
+    """Follow imports of our own modules, those inside functions too: none reaches both."""
+    edges = {name: own_imports(path) for name, path in MODULES.items()}
+    frameworks = {name: imported(path) & FRAMEWORKS.keys() for name, path in MODULES.items()}
+    for start in edges:
+        if start == "trainer.cli":
+            continue  # names the verbs as text; each process calls one
+        seen: set[str] = set()
+        todo = [start]
+        while todo:
+            name = todo.pop()
+            if name not in seen:
+                seen.add(name)
+                todo += edges[name]
+        reached = set().union(*(frameworks[name] for name in seen))
+        assert len(reached) < len(FRAMEWORKS), f"{start} leads to torch and to Beam"
+
+
+def own_imports(path: Path) -> set[str]:
+    """Modules of the project that a file imports; `from package import module` counts as both."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return found & MODULES.keys()
