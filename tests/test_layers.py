@@ -34,11 +34,7 @@ FRAMEWORKS: dict[str, tuple[str, ...]] = {
 }
 FILES = sorted(path for folder in MAY_IMPORT for path in (ROOT / folder).rglob("*.py"))
 MODULES = {  # dotted name -> file
-    path.relative_to(ROOT)
-    .with_suffix("")
-    .as_posix()
-    .replace("/", ".")
-    .removesuffix(".__init__"): path
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
     for path in FILES
 }
 
