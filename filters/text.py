@@ -65,15 +65,22 @@ Bits = npt.NDArray[np.uint16]
 Bytes = npt.NDArray[np.uint8]
 
 
+def _chars() -> npt.NDArray[np.str_]:
+    """Every code point as a string of one character; surrogates are "" (they are none)."""
+    codes = np.arange(0x110000, dtype=np.uint32)
+    codes[0xD800:0xE000] = 0
+    return codes.view("<U1")
+
+
+CHARS = _chars()
+
+
 def _classes() -> Bits:
     """Class bits of each of the 0x110000 code points; takes about 40 ms."""
-    codes = np.arange(0x110000, dtype=np.uint32)
-    codes[0xD800:0xE000] = 0  # surrogates are no characters
-    chars = codes.view("<U1")
     bits = np.zeros(0x110000, np.uint16)
-    bits[np.strings.isalnum(chars)] |= WORD
-    bits[np.strings.isalpha(chars)] |= WORD | LETTER
-    bits[np.strings.isspace(chars)] |= SPACE
+    bits[np.strings.isalnum(CHARS)] |= WORD
+    bits[np.strings.isalpha(CHARS)] |= WORD | LETTER
+    bits[np.strings.isspace(CHARS)] |= SPACE
     for script, ranges in _SCRIPTS.items():
         for first, last in ranges:
             bits[first : last + 1] |= script
@@ -225,20 +232,20 @@ def word_hash(word: str) -> int:
 
 
 @kernel
-def script_letters(
-    data: Bytes, offsets: npt.NDArray[np.int64], classes: Bits
+def count_bits(
+    data: Bytes, offsets: npt.NDArray[np.int64], bits: Bits, num_bits: int
 ) -> npt.NDArray[np.int64]:
-    """Per text: letters, then letters of Han, kana, Hangul and Latin script; an int64[n, 5]."""
-    counts = np.zeros((len(offsets) - 1, 5), np.int64)
+    """Per text and bit, how many of its characters have that bit in `bits`: int64[n, num_bits]."""
+    counts = np.zeros((len(offsets) - 1, num_bits), np.int64)
+    histogram = np.zeros(1 << num_bits, np.int64)
     for text in range(len(offsets) - 1):
+        histogram[:] = 0
         at = offsets[text]
         while at < offsets[text + 1]:
             code, at = next_char(data, at)
-            bits = classes[code]
-            if bits & LETTER:
-                counts[text, 0] += 1
-                counts[text, 1] += bits & HAN != 0
-                counts[text, 2] += bits & KANA != 0
-                counts[text, 3] += bits & HANGUL != 0
-                counts[text, 4] += bits & LATIN != 0
+            histogram[bits[code]] += 1
+        for value in range(1, len(histogram)):
+            if histogram[value]:
+                for bit in range(num_bits):
+                    counts[text, bit] += histogram[value] * (value >> bit & 1)
     return counts

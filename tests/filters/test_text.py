@@ -83,12 +83,10 @@ def test_sentences(text: str, sentences: list[str]) -> None:
 
 
 @given(TEXT)
-def test_script_letters(text: str) -> None:
-    counts = units.script_letters(*string_buffers(pa.array([text])), units.CLASSES)[0].tolist()
+def test_count_bits(text: str) -> None:
+    counts = units.count_bits(*string_buffers(pa.array(["é", text])), units.CLASSES, 10)
     classes = [int(units.CLASSES[ord(char)]) for char in text]
-    letters = [c for c in classes if c & units.LETTER]
-    scripts = (units.HAN, units.KANA, units.HANGUL, units.LATIN)
-    assert counts == [len(letters), *(sum(c & s != 0 for c in letters) for s in scripts)]
+    assert counts[1].tolist() == [sum(c >> bit & 1 for c in classes) for bit in range(10)]
 
 
 @pytest.mark.parametrize(
