@@ -85,7 +85,9 @@ def read_scores(study: Study) -> Scores:
 def read_run(path: Path) -> tuple[tuple[Item, ...], Floats]:
     """Items and nats of one run at its last step, by set and content hash."""
     table = pq.read_table(path, columns=list(COLUMNS))
-    table = table.filter(pc.equal(table["step"], pc.max(table["step"])))
+    last = pc.equal(table["step"], pc.max(table["step"]))
+    scored = pc.greater(table["num_bytes"], 0)  # a text of one token has nothing to predict it from
+    table = table.filter(pc.and_(last, scored))
     table = table.sort_by([("set", "ascending"), ("content_hash", "ascending")])
     columns = [table[name].to_pylist() for name in ("set", "language", "content_hash", "num_bytes")]
     return tuple(zip(*columns, strict=True)), table["nats"].to_numpy().astype(np.float64)
@@ -135,7 +137,10 @@ def compare(study: Study, scores: Scores) -> Outcome:
         main = row("primary", counted, primary.languages)
     except ValueError as error:
         raise ConfigError(f"{study.path}: {error}") from None
-    languages = tuple(row(name, counted, {name: 1.0}) for name in primary.languages)
+    languages = tuple(
+        row(name, [i for i in counted if scores.items[i][1] == name], {name: 1.0})
+        for name in primary.languages
+    )
     sets = tuple(
         row(name, chosen, {scores.items[chosen[0]][1]: 1.0})
         for name, chosen in _by_set(scores.items).items()
@@ -174,29 +179,38 @@ def _by_set(items: Sequence[Item]) -> dict[str, list[int]]:
     }
 
 
+def signed(value: float) -> str:
+    """Bits per byte with a sign."""
+    return f"{value:+.4f}".replace("-", "−")
+
+
+def interval(d: Difference) -> str:
+    """The interval, a dash where there is none."""
+    return "–" if d.low is None or d.high is None else f"{signed(d.low)} to {signed(d.high)}"
+
+
 def sentence(study: Study, outcome: Outcome, arm: str) -> str:
     """The verdict on an arm, in one plain sentence."""
     d, base = outcome.primary.differences[arm], study.baseline
     name = " and ".join(study.settings.primary.languages)
-    if d.low is None or d.high is None:
+    if d.low is None:
         return (
             f"Undecided: with {len(d.per_seed)} seed{'s' * (len(d.per_seed) > 1)} nothing can be "
             f"said about “{arm}” against “{base}”; at least 3 seeds are needed."
         )
-    level = f"{outcome.confidence * 100:.3g} % interval"
-    interval = f"{level} {d.low:+.4f} to {d.high:+.4f}"
+    bounds = f"{outcome.confidence * 100:.3g} % interval {interval(d)}"
     verdict = outcome.verdicts[arm]
     base_bits = math.fsum(outcome.primary.bits[base]) / len(d.per_seed)
     if verdict in ("better", "worse"):
         fewer = "fewer" if verdict == "better" else "more"
         return (
             f"“{arm}” is {verdict} than “{base}”: it needs {abs(d.estimate):.4f} {fewer} bits per "
-            f"byte of held-out text ({abs(d.estimate) / base_bits:.1%}; {interval}; {name})."
+            f"byte of held-out text ({abs(d.estimate) / base_bits * 100:.1f} %; {bounds}; {name})."
         )
     if verdict == "undecided":
         return (
-            f"Undecided: the difference between “{arm}” and “{base}” is {d.estimate:+.4f} bits per "
-            f"byte of held-out text, within the noise ({interval}; {name})."
+            f"Undecided: the difference between “{arm}” and “{base}” is {signed(d.estimate)} bits "
+            f"per byte of held-out text, within the noise ({bounds}; {name})."
         )
     sides = {
         side: [r.name for r in outcome.sets if r.differences[arm].verdict == side]
@@ -205,6 +219,6 @@ def sentence(study: Study, outcome: Outcome, arm: str) -> str:
     return (
         f"Undecided, because it depends on the held-out set: “{arm}” is better than “{base}” on "
         f"{', '.join(sides['better']) or 'none alone'} and worse on "
-        f"{', '.join(sides['worse']) or 'none alone'} (all together {d.estimate:+.4f} bits per "
-        f"byte; {interval})."
+        f"{', '.join(sides['worse']) or 'none alone'} (all together {signed(d.estimate)} bits per "
+        f"byte; {bounds})."
     )

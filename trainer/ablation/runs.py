@@ -16,7 +16,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,6 +26,7 @@ import yaml
 
 from pipeline.files import read_json, replacing, write_json
 from trainer.ablation.study import Run, Study
+from trainer.metrics import Progress, clock
 
 TRAIN = (sys.executable, "-m", "trainer.cli", "train")
 LOG_LINES = 12  # of a failed run, shown in the error
@@ -46,10 +47,8 @@ def finished(run: Run) -> bool:
     )
 
 
-def run_all(
-    study: Study, say: Callable[[str], None], command: Sequence[str] = TRAIN
-) -> tuple[int, int]:
-    """Run what is not finished; returns how many ran and how many were skipped.
+def run_all(study: Study, progress: Progress, command: Sequence[str] = TRAIN) -> None:
+    """Run what is not finished, `workers` at a time.
 
     Raises:
         RunError: a run failed. Runs under way are ended; what they did is kept.
@@ -57,20 +56,20 @@ def run_all(
     waiting = [run for run in study.runs if not finished(run)]
     skipped = len(study.runs) - len(waiting)
     if not waiting:
-        return 0, skipped
+        return
     workers = min(study.settings.workers, len(waiting))
     threads = max(1, (os.cpu_count() or 1) // workers)
     living: list[subprocess.Popen[bytes]] = []
     with ThreadPoolExecutor(workers) as pool:
         futures = [pool.submit(_execute, run, threads, command, living) for run in waiting]
         try:
-            _watch(waiting, futures, say)
+            _watch(waiting, futures, progress)
         except BaseException:  # also Ctrl-C: no process outlives the study
             pool.shutdown(wait=False, cancel_futures=True)
             for process in living:
                 process.terminate()
             raise
-    return len(waiting), skipped
+    progress.line(f"{len(waiting)} runs trained, {skipped} had finished before")
 
 
 def _execute(
@@ -102,7 +101,6 @@ def _execute(
                 "key": run.key,
                 "wall_seconds": round(time.time() - began, 1),  # of the last attempt
                 "cpu_seconds": round(usage.ru_utime + usage.ru_stime, 1),
-                "peak_memory_bytes": usage.ru_maxrss * 1024,
             },
         )
 
@@ -147,7 +145,7 @@ def _failure(run: Run, code: int) -> str:
     )
 
 
-def _watch(runs: list[Run], futures: list[Future[None]], say: Callable[[str], None]) -> None:
+def _watch(runs: list[Run], futures: list[Future[None]], progress: Progress) -> None:
     """Report progress until all are done; the first failure is raised at once."""
     total = sum(run.run["tokens"] for run in runs)
     began, at_start = time.perf_counter(), sum(tokens_done(run) for run in runs)
@@ -159,10 +157,12 @@ def _watch(runs: list[Run], futures: list[Future[None]], say: Callable[[str], No
             return
         tokens = sum(tokens_done(run) for run in runs)
         rate = (tokens - at_start) / (time.perf_counter() - began)
-        left = f"{(total - tokens) / rate / 60:.1f} min left" if rate > 0 else "starting"
-        say(
+        left = (
+            f"{rate:,.0f} tokens/s; {clock((total - tokens) / rate)} left" if rate else "starting"
+        )
+        progress.update(
             f"{len(done)} of {len(runs)} runs done; {tokens / total:.0%} of "
-            f"{total:,} tokens; {rate:,.0f} tokens/s; {left}"
+            f"{total:,} tokens; {left}"
         )
 
 

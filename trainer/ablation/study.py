@@ -17,6 +17,7 @@ from pydantic import BeforeValidator, Field, field_validator
 from mixtures.spec import Mixture, Name, load_mixture
 from pipeline.config import ConfigError, Model, Settings, check, load
 from pipeline.corpus import manifest
+from pipeline.files import read_json
 from pipeline.fingerprint import code, fingerprint, versions
 from trainer.settings import FREE_KEYS, RunSettings, load_run
 
@@ -119,14 +120,19 @@ def load_study(path: str | Path) -> Study:
     mixture_path = base / settings.base.mixture
     mixture = load_mixture(mixture_path).model_dump(mode="json", by_alias=True)
     run = load_run(base / settings.base.run).model_dump(mode="json")
+    arms = {
+        name: _arm(path, name, arm, mixture, run, mixture_path.parent)
+        for name, arm in settings.arms.items()
+    }
+    roots = {root for changed, _ in arms.values() for root in changed["corpora"].values()}
+    corpora = {root: _contents(Path(root)) for root in roots}
     runs: list[Run] = []
-    for name, arm in settings.arms.items():
-        arm_mixture, arm_run = _arm(path, name, arm, mixture, run, mixture_path.parent)
+    for name, (arm_mixture, arm_run) in arms.items():
         for seed in settings.seeds:
             seeded = {**arm_mixture, "seed": seed}
             settled = {**arm_run, "seed": seed, "mixture": "mixture.yaml", "output": "."}
-            place = folder / name / f"seed-{seed}"
-            runs.append(Run(name, seed, place, seeded, settled, _key(seeded, settled)))
+            key = _key(seeded, settled, corpora)
+            runs.append(Run(name, seed, folder / name / f"seed-{seed}", seeded, settled, key))
     _refuse_same_arms(path, runs)
     return Study(path, settings, folder, tuple(runs))
 
@@ -144,10 +150,8 @@ def _arm(
     for part, changes in (("mixture", arm.mixture), ("run", arm.run)):
         for key in set(changes) & set(SET_BY_STUDY[part]):
             raise ConfigError(f"{place}: key `{part}.{key}` is set by the study, for every run")
-    changed = check(
-        _changed(mixture, arm.mixture, f"{place}, mixture"), Mixture, f"{place}, mixture"
-    )
-    settled = check(_changed(run, arm.run, f"{place}, run"), RunSettings, f"{place}, run")
+    changed = _changed(mixture, arm.mixture, Mixture, f"{place}, mixture")
+    settled = _changed(run, arm.run, RunSettings, f"{place}, run")
     result = changed.model_dump(mode="json", by_alias=True)
     result["corpora"] = {k: str(mixture_folder / v) for k, v in changed.corpora.items()}
     return result, settled.model_dump(mode="json")
@@ -183,17 +187,20 @@ def _replaced(
     return {**base, first: _replaced(inner, rest, value, key, place)}
 
 
-def _key(mixture: dict[str, Any], run: dict[str, Any]) -> str:
+def _key(mixture: dict[str, Any], run: dict[str, Any], corpora: dict[str, str]) -> str:
     """Hash of all that changes the loss or the scores: data, settings, code, libraries."""
-    corpora = {name: _corpus_state(Path(root)) for name, root in mixture["corpora"].items()}
+    contents = {name: corpora[root] for name, root in mixture["corpora"].items()}
     settings = {k: v for k, v in run.items() if k not in FREE_KEYS or k == "evaluate"}
     return fingerprint(
-        {**mixture, "corpora": corpora}, settings, [code(m) for m in CODE], versions(LIBRARIES)
+        {**mixture, "corpora": contents}, settings, [code(m) for m in CODE], versions(LIBRARIES)
     )
 
 
-def _corpus_state(root: Path) -> dict[str, str]:
-    return {name: stage["fingerprint"] for name, stage in manifest(root)["stages"].items()}
+def _contents(root: Path) -> str:
+    """Hash of what a finished corpus holds, by its commit records; a moved corpus keeps it."""
+    manifest(root)  # refuses what is no finished corpus
+    records = sorted((root / "stats").rglob("part-*.json"))
+    return fingerprint(*(sorted(read_json(record)["outputs"].items()) for record in records))
 
 
 def _refuse_same_arms(path: Path, runs: list[Run]) -> None:

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from pipeline.files import write_json
+
+FAKE_TRAIN = (sys.executable, str(Path(__file__).with_name("fake_train.py")))
+
+STUDY = {
+    "question": "Does removing <near> duplicates help | at equal training tokens?",
+    "base": {"mixture": "mixture.yaml", "run": "run.yaml"},
+    "arms": {"as-it-comes": {}, "deduplicated": {"mixture": {"unique": "near"}}},
+    "seeds": [1, 2, 3],
+    "primary": {"languages": {"zh": 0.5, "en": 0.5}},
+    "output": "study",
+    "workers": 2,
+}
+
+
+@pytest.fixture
+def fake_train() -> tuple[str, ...]:
+    return FAKE_TRAIN
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with study.yaml, its base, and what a study reads of a corpus."""
+    stage = {"fingerprint": "0", "totals": {"documents": 1250}, "seconds": 1, "cpu_seconds": 1}
+    ingest = {
+        "records": 1300,
+        "not_sampled": 0,
+        "reasons": {"bad_json": 50},
+        "documents": 1250,
+        "bytes": 2_500_000,
+    }
+    stages = {
+        "ingest": {**stage, "totals": ingest},
+        "heldout": {**stage, "totals": {"documents": 50, "sets": 2}},
+        "matches": {**stage, "totals": {"documents": 52}},
+    }
+    corpus = tmp_path / "corpus"
+    write_json(corpus / "corpus.json", {"format": 1, "stages": stages})
+    record = {"outputs": {"documents/part-00000.parquet": {"bytes": 9, "xxh3": "abc"}}}
+    write_json(corpus / "stats" / "ingest" / "part-00000.json", record)
+    write_yaml(
+        tmp_path / "mixture.yaml",
+        {
+            "corpora": {"web": "corpus"},
+            "sequence_length": 64,
+            "unique": "none",
+            "sources": {"pages": {"from": "web", "where": "true"}},
+        },
+    )
+    write_yaml(tmp_path / "run.yaml", {"mixture": "mixture.yaml", "model": "0.4M", "tokens": "1M"})
+    write_yaml(tmp_path / "study.yaml", STUDY)
+    return tmp_path
+
+
+def write_yaml(path: Path, content: object) -> None:
+    path.write_text(yaml.safe_dump(content, allow_unicode=True, sort_keys=False))

@@ -1,0 +1,182 @@
+"""The report of a study: verdict first, then all that it rests on; Markdown, HTML and verdict.json.
+
+Everything comes from records of the runs, so that a second call writes the same bytes.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from pipeline.files import read_json, replacing, write_json
+from trainer.ablation import charts, evidence, render
+from trainer.ablation.render import Section, Table
+from trainer.ablation.results import Outcome, Row, interval, sentence, signed
+from trainer.ablation.study import Study
+
+
+def write_report(study: Study, outcome: Outcome) -> tuple[Path, Path]:
+    """Write report.md, report.html and verdict.json into the study's folder; returns the first two.
+
+    Files that would not change keep their bytes.
+    """
+    report = make_report(study, outcome)
+    written = []
+    for name, text in (("md", render.markdown(report)), ("html", render.html(report))):
+        path = study.folder / f"report.{name}"
+        with replacing(path) as temporary:
+            temporary.write_text(text, "utf-8")
+        written.append(path)
+    write_json(study.folder / "verdict.json", verdict(study, outcome))
+    return written[0], written[1]
+
+
+def verdict(study: Study, outcome: Outcome) -> dict[str, Any]:
+    """What a machine needs to know."""
+    return {
+        "question": study.settings.question,
+        "baseline": study.baseline,
+        "seeds": list(study.settings.seeds),
+        "verdicts": outcome.verdicts,
+        "sentences": {arm: sentence(study, outcome, arm) for arm in outcome.verdicts},
+        "confidence": outcome.confidence,
+        "primary": asdict(outcome.primary),
+        "languages": [asdict(row) for row in outcome.languages],
+        "sets": [asdict(row) for row in outcome.sets],
+        "runs": {f"{run.arm}/seed-{run.seed}": run.key for run in study.runs},
+    }
+
+
+def make_report(study: Study, outcome: Outcome) -> render.Report:
+    """All sections, in the order in which a reader asks."""
+    records = {run.folder: read_json(run.folder / "run.json") for run in study.runs}
+    return render.Report(
+        study.settings.question,
+        tuple(
+            (outcome.verdicts[arm].split(":")[0], sentence(study, outcome, arm))
+            for arm in outcome.verdicts
+        ),
+        (
+            _how_sure(study, outcome),
+            evidence.compared(study, records),
+            _by_set(study, outcome),
+            _by_seed(study, outcome),
+            evidence.curves(study),
+            *evidence.funnels(study),
+            evidence.cost(study, records),
+            evidence.provenance(study, records),
+        ),
+    )
+
+
+def _how_sure(study: Study, outcome: Outcome) -> Section:
+    seeds, items = len(study.settings.seeds), outcome.primary.num_items
+    weights = study.settings.primary.languages
+    total = sum(weights.values())
+    mean = ", ".join(f"{name} {weight / total * 100:.0f} %" for name, weight in weights.items())
+    first = next(iter(outcome.primary.differences.values()))
+    noise = ""
+    if first.seed_error is not None and first.item_error is not None:
+        noise = (
+            f" Chance alone moves the difference by about {first.seed_error:.4f} through the "
+            f"seeds and {first.item_error:.4f} through the choice of documents."
+        )
+    rows = [
+        charts.Interval(_name(study, row, arm), d.estimate, d.low, d.high, row is outcome.primary)
+        for arm in outcome.verdicts
+        for row in (outcome.primary, *outcome.sets)
+        for d in (row.differences[arm],)
+    ]
+    return Section(
+        "How sure is that",
+        text=(
+            "A model is scored by bits per byte: how many bits it needs, on average, to write "
+            "down one byte of text that no arm trained on. Fewer is better. The deciding number, "
+            f"fixed before the runs, is the mean over languages ({mean}). Below: arm minus "
+            f"baseline; left of zero the arm is better.",
+        ),
+        figure=charts.intervals(rows, f"difference from “{study.baseline}” in bits per byte"),
+        after=(
+            f"The interval holds the true difference with {outcome.confidence * 100:.3g} % "
+            f"confidence, whatever {seeds} seeds (initial weights and order of the data) and "
+            f"{items:,} held-out documents chance had given us; where it includes zero, the arms "
+            f"cannot be told apart.{noise} It speaks of models of this size, trained this long, "
+            "and of text like the held-out text; not of larger models.",
+        ),
+    )
+
+
+def _name(study: Study, row: Row, arm: str) -> str:
+    name = "all, the deciding number" if row.name == "primary" else row.name
+    return f"{arm}: {name}" if len(study.settings.arms) > 2 else name
+
+
+def _by_set(study: Study, outcome: Outcome) -> Section:
+    rows: list[tuple[str, ...]] = []
+    strong: set[int] = set()
+    for arm in outcome.verdicts:
+        for row in (outcome.primary, *outcome.languages, *outcome.sets):
+            d = row.differences[arm]
+            if row is outcome.primary:
+                strong.add(len(rows))
+            if row in outcome.languages:
+                name = f"language {row.name}"
+            else:
+                name = _name(study, row, arm)
+            rows.append(
+                (
+                    name,
+                    f"{row.num_items:,}",
+                    f"{_mean(row.bits[study.baseline]):.4f}",
+                    f"{_mean(row.bits[arm]):.4f}",
+                    signed(d.estimate),
+                    interval(d),
+                    outcome.verdicts[arm].split(":")[0] if row is outcome.primary else d.verdict,
+                )
+            )
+    arms = list(outcome.verdicts)
+    return Section(
+        "The difference on each held-out set",
+        text=(
+            "Bits per byte, mean over seeds. A byte is not the same amount of text in every "
+            "language (a Chinese character has three), so figures compare within a language.",
+        ),
+        table=Table(
+            (
+                "held-out text",
+                "documents",
+                study.baseline,
+                arms[0] if len(arms) == 1 else "arm",
+                "difference",
+                f"{outcome.confidence * 100:.3g} % interval",
+                "verdict",
+            ),
+            tuple(rows),
+            frozenset({1, 2, 3, 4, 5}),
+            frozenset(strong),
+        ),
+    )
+
+
+def _mean(values: tuple[float, ...]) -> float:
+    return math.fsum(values) / len(values)
+
+
+def _by_seed(study: Study, outcome: Outcome) -> Section:
+    bits = outcome.primary.bits
+    rows = tuple(
+        (
+            str(seed),
+            *(f"{bits[arm][n]:.4f}" for arm in bits),
+            *(signed(d.per_seed[n]) for d in outcome.primary.differences.values()),
+        )
+        for n, seed in enumerate(study.settings.seeds)
+    )
+    minus = [f"{arm} − {study.baseline}" for arm in outcome.verdicts]
+    headers = ("seed", *bits, *minus)
+    return Section(
+        "The deciding number, seed by seed",
+        table=Table(headers, rows, frozenset(range(1, len(headers)))),
+    )
