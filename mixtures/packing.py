@@ -15,9 +15,9 @@ one part and their document table; the tokens of the corpus are memory-mapped.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -119,8 +119,12 @@ def num_windows(num_tokens: int, sequence_length: int) -> int:
 
 def measure(documents: Documents, packing: Packing) -> Packed:
     """What packing will give, without packing."""
+    return _measure(documents, deal(documents, packing), packing)
+
+
+def _measure(documents: Documents, parts: list[Documents], packing: Packing) -> Packed:
     length = packing.sequence_length
-    tokens = [int(part.num_tokens.sum()) for part in deal(documents, packing)]
+    tokens = [int(part.num_tokens.sum()) for part in parts]
     windows = tuple(num_windows(num, length) for num in tokens)
     tokens_out = sum(num * length + 1 for num in windows if num)
     return Packed(
@@ -140,23 +144,31 @@ def pack(root: Path, documents: Documents, packing: Packing) -> Packed:
     Raises:
         ValueError: a token id that the tokenizer does not have; names shard, row and remedy.
     """
-    packed = measure(documents, packing)
+    parts = deal(documents, packing)
+    packed = _measure(documents, parts, packing)
     folder = folder_of(root, packed.selection)
-    if (folder / "manifest.json").exists():
-        return read_packed(folder)
-    attempt = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
-    attempt.mkdir(parents=True)
-    try:
-        shards = TokenShards(root, packing.tokenizer)
-        for number, part in enumerate(deal(documents, packing)):
-            num = write_part(attempt / part_name(number, "arrow"), part, shards, packing)
-            assert num == packed.windows[number], (num, packed.windows[number])
-        hashes = {path.name: file_hash(path) for path in sorted(attempt.glob("part-*"))}
-        write_json(attempt / "manifest.json", asdict(packed) | {"xxh3": hashes})
-        _publish(attempt, folder)
-    finally:
-        shutil.rmtree(attempt, ignore_errors=True)
+    attempt = folder.with_name(f".{folder.name}.attempt")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with open(folder.parent / ".lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # arms of a study may start at once: one packs, all share
+        if (folder / "manifest.json").exists():
+            return packed
+        shutil.rmtree(attempt, ignore_errors=True)  # of a killed process
+        try:
+            _write(attempt, parts, packed, TokenShards(root, packing.tokenizer))
+            os.rename(attempt, folder)
+        finally:
+            shutil.rmtree(attempt, ignore_errors=True)
     return packed
+
+
+def _write(folder: Path, parts: list[Documents], packed: Packed, shards: TokenShards) -> None:
+    folder.mkdir()
+    for number, part in enumerate(parts):
+        num = write_part(folder / part_name(number, "arrow"), part, shards, packed.packing)
+        assert num == packed.windows[number], (num, packed.windows[number])
+    hashes = {path.name: file_hash(path) for path in sorted(folder.glob("part-*"))}
+    write_json(folder / "manifest.json", asdict(packed) | {"xxh3": hashes})
 
 
 def folder_of(root: Path, selection: str) -> Path:
@@ -210,16 +222,3 @@ def _window_batch(
         pa.ListArray.from_arrays(lists, pa.array(starts.astype(np.int32))),
         pa.ListArray.from_arrays(lists, hashes),
     ]
-
-
-def _publish(attempt: Path, folder: Path) -> None:
-    """Give the finished folder its name; another process that was first wrote the same bytes."""
-    try:
-        os.rename(attempt, folder)
-    except OSError:
-        if not (folder / "manifest.json").exists():
-            raise
-
-
-def part_files(folder: Path, windows: tuple[int, ...]) -> Iterator[Path]:
-    return (folder / part_name(number, "arrow") for number in range(len(windows)))

@@ -83,15 +83,16 @@ def choose_quotas(shares: np.ndarray) -> np.ndarray:
     `shares` sum to 1. The longest period is always a candidate, rounded by largest remainder.
     """
     periods = np.arange(1, MAX_PERIOD + 1)
-    quotas = np.rint(periods[:, None] * shares)
+    quotas: np.ndarray = np.rint(periods[:, None] * shares)
     error = (np.abs(quotas / periods[:, None] - shares) / shares).max(axis=1)
     error[quotas.sum(axis=1) != periods] = np.inf
     error[error < EXACT] = 0
     best = int(error.argmin())  # the first, so the shortest, of equals
     if error[best] <= MAX_ROUNDING:
-        return quotas[best].astype(np.int64)
+        closest: np.ndarray = quotas[best].astype(np.int64)
+        return closest
     exact = shares * MAX_PERIOD
-    longest = np.floor(exact).astype(np.int64)
+    longest: np.ndarray = np.floor(exact).astype(np.int64)
     missing = MAX_PERIOD - int(longest.sum())
     longest[np.argsort(longest - exact, kind="stable")[:missing]] += 1
     return longest

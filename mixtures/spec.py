@@ -28,7 +28,7 @@ class Phase(Settings):
     """Other weights from one point of the run on."""
 
     until: str  # an amount of tokens: 8B
-    weights: dict[str, float] = {}
+    weights: dict[str, float] = Field(default_factory=dict)
 
 
 class Source(Settings):
@@ -77,14 +77,15 @@ class Mixture(Settings):
                 raise ValueError(f"key `{key}` is planned but not built yet; leave it out for now")
         if self.unique in ("folded", "contained"):
             raise ValueError(
-                f"`unique: {self.unique}` is planned but not built yet; use none, url, exact or near"
+                f"`unique: {self.unique}` is planned but not built yet; use none, url, exact "
+                "or near"
             )
         used_corpora = sorted({source.corpus for source in self.sources.values()})
         if self.unique == "near" and len(used_corpora) > 1:
             raise ValueError(
-                f"`unique: near` over several corpora ({', '.join(used_corpora)}) is not built yet: "
-                "pairs are known within a corpus only; use `unique: exact`, or give the inputs of "
-                "both to one corpus.yaml"
+                f"`unique: near` over several corpora ({', '.join(used_corpora)}) is not built "
+                "yet: pairs are known within a corpus only; use `unique: exact`, or give the inputs "
+                "of both to one corpus.yaml"
             )
         return self
 

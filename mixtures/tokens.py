@@ -102,4 +102,4 @@ def tokenizer_of(roots: list[Path]) -> str:
             f"the corpora of a mixture need one tokenizer, found {listed}; give them the same "
             "`tokenizer` in corpus.yaml and call `assay prepare` again"
         )
-    return next(iter(found.values()))
+    return str(next(iter(found.values())))

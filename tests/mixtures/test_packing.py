@@ -1,14 +1,15 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mixture_corpus import TOKENIZER, write_tokens
 
 from mixtures.packing import (
     Documents,
@@ -21,18 +22,14 @@ from mixtures.packing import (
     selection_hash,
 )
 
-WriteTokens = Callable[..., Documents]
-TOKENIZER = "0123456789abcdef"
 TEXTS = [[100 * n + i for i in range(1 + n % 7)] for n in range(1, 40)]
 
 
 def packing(length: int = 8, part_tokens: int = 1 << 20, seed: int = 17) -> Packing:
-    return Packing(
-        seed=seed, sequence_length=length, tokenizer=TOKENIZER, part_tokens=part_tokens
-    )
+    return Packing(seed=seed, sequence_length=length, tokenizer=TOKENIZER, part_tokens=part_tokens)
 
 
-def read_windows(folder: Path) -> list[dict[str, object]]:
+def read_windows(folder: Path) -> list[dict[str, Any]]:
     return [
         row
         for path in sorted(folder.glob("part-*"))
@@ -44,7 +41,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
-def test_windows_of_a_small_selection(tmp_path: Path, write_tokens: WriteTokens) -> None:
+def test_windows_of_a_small_selection(tmp_path: Path) -> None:
     """Three documents in hash order, windows of 4 + 1 that overlap by one id."""
     documents = write_tokens(tmp_path, [[1, 2, 3, 0], [10, 11, 12, 13, 14, 0], [20, 0]], 2)
     packed = pack(tmp_path, documents, packing(length=4))
@@ -71,7 +68,7 @@ def test_windows_of_a_small_selection(tmp_path: Path, write_tokens: WriteTokens)
 )
 @settings(max_examples=40, deadline=None)
 def test_tokens_in_is_tokens_out_and_remainder_at_any_sharding(
-    write_tokens: WriteTokens, lengths: list[int], length: int, part_tokens: int, one: int, two: int
+    lengths: list[int], length: int, part_tokens: int, one: int, two: int
 ) -> None:
     """datatrove drops the last partial chunk uncounted; here every token is accounted for."""
     texts = [[(7 * n + i) % 60_000 for i in range(num)] for n, num in enumerate(lengths)]
@@ -87,10 +84,10 @@ def test_tokens_in_is_tokens_out_and_remainder_at_any_sharding(
         windows = read_windows(packed)
         assert len(windows) == first.num_windows
         assert first.tokens_out == length * len(windows) + sum(1 for num in first.windows if num)
-        assert all(len(w["ids"]) == length + 1 for w in windows)  # type: ignore[arg-type]
+        assert {len(w["ids"]) for w in windows} <= {length + 1}
 
 
-def test_more_windows_than_a_batch_and_a_part(tmp_path: Path, write_tokens: WriteTokens) -> None:
+def test_more_windows_than_a_batch_and_a_part(tmp_path: Path) -> None:
     texts = [[n % 60_000] * 50 for n in range(400)]
     documents = write_tokens(tmp_path, texts, 70)
     how = packing(length=9, part_tokens=6_000)
@@ -115,20 +112,18 @@ def _texts(documents: Documents) -> list[list[int]]:
     return [[int(n) % 60_000] * 50 for n in number]
 
 
-def test_a_smaller_selection_lies_within_a_larger_one(
-    tmp_path: Path, write_tokens: WriteTokens
-) -> None:
+def test_a_smaller_selection_lies_within_a_larger_one(tmp_path: Path) -> None:
     documents = write_tokens(tmp_path, TEXTS, 10)
     half = documents.take(np.arange(0, len(documents), 2))
     (whole_order,) = deal(documents, packing())
     (half_order,) = deal(half, packing())
-    chosen = set(half.id.tobytes()[at : at + 16] for at in range(0, 16 * len(half), 16))
+    chosen = {name.tobytes() for name in half.id}
     assert [i.tobytes() for i in whole_order.id if i.tobytes() in chosen] == [
         i.tobytes() for i in half_order.id
     ]
 
 
-def test_what_the_hash_depends_on(tmp_path: Path, write_tokens: WriteTokens) -> None:
+def test_what_the_hash_depends_on(tmp_path: Path) -> None:
     documents = write_tokens(tmp_path, TEXTS, 10)
     base = selection_hash(documents, packing())
     other = [
@@ -140,9 +135,7 @@ def test_what_the_hash_depends_on(tmp_path: Path, write_tokens: WriteTokens) -> 
     assert selection_hash(write_tokens(tmp_path / "b", TEXTS, 3), packing()) == base
 
 
-def test_finished_selections_are_not_packed_again(
-    tmp_path: Path, write_tokens: WriteTokens
-) -> None:
+def test_finished_selections_are_not_packed_again(tmp_path: Path) -> None:
     documents = write_tokens(tmp_path, TEXTS, 10)
     packed = pack(tmp_path, documents, packing())
     folder = folder_of(tmp_path, packed.selection)
@@ -150,14 +143,12 @@ def test_finished_selections_are_not_packed_again(
     assert pack(tmp_path, documents, packing()) == packed == read_packed(folder)
     assert packed == measure(documents, packing())
     assert {path.name: path.stat().st_mtime_ns for path in folder.iterdir()} == before
-    assert [path.name for path in (tmp_path / "packed").iterdir()] == [packed.selection]
+    assert {path.name for path in (tmp_path / "packed").iterdir()} == {".lock", packed.selection}
 
 
-def test_a_token_id_beyond_the_vocabulary_is_named(
-    tmp_path: Path, write_tokens: WriteTokens
-) -> None:
+def test_a_token_id_beyond_the_vocabulary_is_named(tmp_path: Path) -> None:
     """lit-llama #306, torchtitan #1495: a device-side assert, far from its cause."""
     documents = write_tokens(tmp_path, [[1, 2, 0], [4, 5, 6, 0], [7, 60_000, 0]], 2)
     with pytest.raises(ValueError, match=r"part-00001.arrow: row 0 holds token id 60000.* 60000 "):
         pack(tmp_path, documents, packing(length=2))
-    assert list((tmp_path / "packed").iterdir()) == []
+    assert [path.name for path in (tmp_path / "packed").iterdir()] == [".lock"]

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -59,5 +61,5 @@ def test_epoch_order_stays_inside_a_group_of_parts() -> None:
     windows = (50, 50, 50, 50, 50)
     part, _ = epoch_order(np.arange(250), windows, 2, 7)
     group = (part // 2).tolist()
-    changes = sum(a != b for a, b in zip(group, group[1:], strict=False))
+    changes = sum(a != b for a, b in itertools.pairwise(group))
     assert changes == 2

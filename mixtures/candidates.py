@@ -1,0 +1,173 @@
+"""One pass over the `documents` view of a corpus: which documents does a mixture's SQL select?
+
+Held-out text is left out here, outside of the predicates, so that no `where` can bring it back.
+A predicate that is NULL for some document stops the plan (design, rule 3), and what no source wants
+is counted. Memory holds a few columns of the documents that some source selects, never text.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from mixtures.copies import split_direction
+from mixtures.spec import Mixture
+from pipeline.config import ConfigError
+from pipeline.corpus import part_paths
+from pipeline.sql import ask, predicate, predicate_columns
+from pipeline.syntax import SqlError, text_literal
+
+TIMEOUT_SECONDS = 3_600.0  # a plan reads a few columns: 1e8 documents take minutes
+
+
+@dataclass(frozen=True)
+class Unclaimed:
+    """Documents that no source wants; held-out text is not among them."""
+
+    corpus: str
+    source: str
+    language: str
+    documents: int
+    num_bytes: int
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The documents of a corpus that some source selects, and counts of the others.
+
+    Columns of `rows`: corpus, id, content_hash, url, num_bytes; `where_<i>` for the i-th source of
+    the mixture, null where it reads another corpus; `prefer_<i>` for each expression of `prefer`.
+    """
+
+    rows: pa.Table
+    heldout: int  # documents that some source selects, left out as held-out text
+    unclaimed: tuple[Unclaimed, ...]
+
+
+def candidates(mixture: Mixture, corpus: str, excluded: pa.Array) -> Candidates:
+    """Ask one corpus.
+
+    Args:
+        excluded: content hashes (hex) that stay out: see `heldout_hashes`.
+
+    Raises:
+        ConfigError: a predicate cannot be used, or is NULL for some document.
+    """
+    reading = {
+        at: name
+        for at, name in enumerate(mixture.sources)
+        if mixture.sources[name].corpus == corpus
+    }
+    heldout, wanted = 0, []
+    nulls = Counter[tuple[str, str, str]]()
+    left, left_bytes = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+    for batch in _ask(mixture, corpus, reading):
+        out = np.asarray(pc.is_in(batch["content_hash"], value_set=excluded))
+        claimed = np.zeros(len(out), bool)
+        for at, name in reading.items():
+            missing = mixture.sources[name].missing
+            if missing is None:
+                where = mixture.sources[name].where
+                nulls += _nulls(batch.filter(pa.array(~out)), at, name, where)
+            batch = _replace(
+                batch, f"where_{at}", batch[f"where_{at}"].fill_null(missing == "keep")
+            )
+            claimed |= np.asarray(batch[f"where_{at}"])
+        heldout += int((claimed & out).sum())
+        kept = [column for column in batch.column_names if not column.startswith("null_")]
+        wanted.append(batch.filter(pa.array(claimed & ~out)).select(kept))
+        rest = batch.filter(pa.array(~claimed & ~out)).group_by(["source", "lang"])
+        for row in rest.aggregate([("num_bytes", "count"), ("num_bytes", "sum")]).to_pylist():
+            left[row["source"], row["lang"]] += row["num_bytes_count"]
+            left_bytes[row["source"], row["lang"]] += row["num_bytes_sum"]
+    _refuse_nulls(nulls)
+    return Candidates(
+        rows=pa.concat_tables(wanted),
+        heldout=heldout,
+        unclaimed=tuple(
+            Unclaimed(corpus, *key, documents=num, num_bytes=left_bytes[key])
+            for key, num in sorted(left.items())
+        ),
+    )
+
+
+def heldout_hashes(roots: list[Path]) -> pa.Array:
+    """Contents (hex) that no arm trains on: the held-out sets of all corpora, verified copies."""
+    tables = [
+        path
+        for root in roots
+        for path in [root / "heldout" / "documents.parquet", *part_paths(root, "heldout/matches")]
+        if path.exists()
+    ]
+    columns = [pq.read_table(path, columns=["content_hash"])["content_hash"] for path in tables]
+    return pa.array(
+        sorted({h.hex() for column in columns for h in column.to_pylist()}), pa.string()
+    )
+
+
+def _ask(mixture: Mixture, corpus: str, reading: dict[int, str]) -> Iterator[pa.Table]:
+    """Every document of a corpus, with the value of each predicate and preference."""
+    columns = ["corpus", "id", "content_hash", "url", "num_bytes", "source"]
+    columns.append("coalesce(lang, '') as lang")
+    for at, name in reading.items():
+        where = mixture.sources[name].where
+        columns.append(f"{predicate(where)}::boolean as where_{at}")
+        for number, column in enumerate(predicate_columns(where)):
+            columns.append(f"({column}) is null as null_{at}_{number}")
+    for at, expression in enumerate(mixture.prefer):
+        columns.append(f"{predicate(split_direction(expression)[0])} as prefer_{at}")
+    named = f"(select {text_literal(corpus)} as corpus)"  # a column that `prefer` may speak of
+    query = f"select {', '.join(columns)} from documents, {named} as named"
+    root = Path(mixture.corpora[corpus])
+    try:
+        with ask(root, query, macros={}, timeout_seconds=TIMEOUT_SECONDS) as batches:
+            yield pa.Table.from_batches([], batches.schema)
+            for batch in batches:
+                yield pa.Table.from_batches([batch])
+    except SqlError as error:
+        message = str(error).split("\nLINE")[0].strip()  # not our query around their predicate
+        raise ConfigError(
+            f"the mixture cannot ask corpus {corpus!r}: {message} (see its columns with "
+            f'`assay sql {root} "describe documents"`)'
+        ) from None
+
+
+def _nulls(batch: pa.Table, at: int, name: str, where: str) -> Counter[tuple[str, str, str]]:
+    """Documents for which a predicate is NULL, by source of the mixture, column that is NULL too
+    (empty where none is), and source of the corpus."""
+    found = Counter[tuple[str, str, str]]()
+    if not batch[f"where_{at}"].null_count:
+        return found
+    rows = batch.filter(batch[f"where_{at}"].is_null())
+    columns = {f"null_{at}_{number}": c for number, c in enumerate(predicate_columns(where))}
+    for row in rows.select(["source", *columns]).to_pylist():
+        guilty = [column for flag, column in columns.items() if row[flag]]
+        found.update((name, column, row["source"]) for column in guilty or [""])
+    return found
+
+
+def _refuse_nulls(nulls: Counter[tuple[str, str, str]]) -> None:
+    if not nulls:
+        return
+    lines = [
+        f"  source {name!r}: {f'column {column}' if column else 'the predicate'} is NULL for {num} "
+        f"documents of {source!r}"
+        for (name, column, source), num in sorted(nulls.items())
+    ]
+    raise ConfigError(
+        "a `where` is NULL, neither true nor false, for some documents:\n"
+        + "\n".join(lines)
+        + "\nstate what is meant: `missing: keep` or `missing: drop` at the source, or measure the "
+        "signal for them"
+    )
+
+
+def _replace(table: pa.Table, name: str, column: pa.ChunkedArray) -> pa.Table:
+    return table.set_column(table.schema.get_field_index(name), name, column)

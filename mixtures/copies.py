@@ -1,0 +1,65 @@
+"""Which copy of a text stays: the documents of a mixture walked in `prefer` order.
+
+Copies of one content (or one address) collapse first; then a document stays unless one that stays
+forms a verified pair with it (design, rule 2). So what survives depends on the selection, not on
+how the corpus looked as a whole, and the end of a chain a~b~c is not dropped for b's sake.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline import schema
+from pipeline.unique import near_unique
+
+_DIRECTION = re.compile(r"\s+(asc|desc)\s*$", re.IGNORECASE)
+
+
+def split_direction(expression: str) -> tuple[str, str | None]:
+    """A `prefer` entry as expression and direction: 'num_chars desc' -> ('num_chars', 'desc')."""
+    found = _DIRECTION.search(expression)
+    return (expression[: found.start()], found[1].lower()) if found else (expression, None)
+
+
+def preferred_order(rows: pa.Table, prefer: tuple[str, ...]) -> np.ndarray:
+    """Row numbers, the most preferred first; NULL comes last, ties go by content hash, then id.
+
+    Without a direction, numbers and text ascend as in SQL, and true comes before false:
+    `corpus = 'books'` prefers books.
+    """
+    keys = []
+    for at, expression in enumerate(prefer):
+        name, direction = f"prefer_{at}", split_direction(expression)[1]
+        if pa.types.is_boolean(rows.schema.field(name).type):
+            direction = direction or "desc"
+            place = rows.schema.get_field_index(name)
+            rows = rows.set_column(place, name, rows[name].cast(pa.int8()))
+        keys.append((name, "descending" if direction == "desc" else "ascending"))
+    keys += [("content_hash", "ascending"), ("id", "ascending")]
+    return np.asarray(pc.sort_indices(rows, sort_keys=keys, null_placement="at_end"))
+
+
+def first_of_each(keys: pa.ChunkedArray, order: np.ndarray) -> np.ndarray:
+    """Mask of the rows that come first, in `order`, among those of equal key; null equals none."""
+    codes = np.asarray(keys.combine_chunks().dictionary_encode().indices.fill_null(-1))
+    walked = codes[order]
+    _, first = np.unique(walked, return_index=True)
+    keep = np.zeros(len(order), dtype=bool)
+    keep[order[first]] = True
+    return keep | (codes < 0)
+
+
+def without_near(
+    root: Path, contents: pa.ChunkedArray, first: np.ndarray, order: np.ndarray
+) -> np.ndarray:
+    """Mask of the rows among `first`, one of each content, that no near duplicate replaces."""
+    walk = order[first[order]]
+    hashes = pa.array([bytes.fromhex(h) for h in contents.take(walk).to_pylist()], schema.HASH)
+    keep = np.zeros(len(first), dtype=bool)
+    keep[walk[near_unique(root, hashes)]] = True
+    return keep

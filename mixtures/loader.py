@@ -1,0 +1,193 @@
+"""The order of training data is a function of (seed, position); this file reads it from disk.
+
+`position` is the global window number of a run. There is no other state, so resume is O(1) at any
+step, and any number of ranks, each asking for its own positions, sees the same global sequence.
+numpy only: a trainer wraps the arrays, and this module knows nothing of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from mixtures.order import epoch_order
+from mixtures.permutation import derive_seed
+from mixtures.plan import Plan
+from pipeline.corpus import part_name
+
+MAX_OPEN_PARTS = 256  # maps, not memory; far below the usual limit of 1,024 open files
+
+
+class StateError(ValueError):
+    """A loader state that belongs to another plan."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Windows of a run. B windows of L = sequence_length."""
+
+    tokens: np.ndarray  # [B, L + 1] int64; inputs are [:, :-1], targets [:, 1:]
+    documents: np.ndarray  # [B, L + 1] int32: 0, 1, 2 ... within the window; it rises at borders
+    ids: tuple[
+        tuple[bytes, ...], ...
+    ]  # of the documents of each window, in the order of `documents`
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where windows stand: arrays of equal length."""
+
+    source: np.ndarray  # index in plan.sources
+    epoch: np.ndarray
+    part: np.ndarray
+    window: np.ndarray  # in that part
+
+
+class Loader:
+    """Reads the windows of a plan."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self._schedule = plan.schedule
+        self._part = lru_cache(maxsize=MAX_OPEN_PARTS)(open_part)
+
+    def __len__(self) -> int:
+        return self.plan.num_windows
+
+    def state(self, position: int) -> dict[str, Any]:
+        """What a checkpoint keeps: the next position, and which order it belongs to."""
+        return {"position": position, "fingerprint": self.plan.fingerprint}
+
+    def resume(self, state: dict[str, Any]) -> int:
+        """The position of a state.
+
+        Raises:
+            StateError: it is a state of another plan.
+        """
+        if state["fingerprint"] != self.plan.fingerprint:
+            raise StateError(
+                f"the saved loader state belongs to plan {state['fingerprint']}, this run has plan "
+                f"{self.plan.fingerprint}: sources, selection, weights, seed, tokenizer or length "
+                "differ, and its position means nothing here; restore the mixture of that run, or "
+                "start a new run"
+            )
+        return int(state["position"])
+
+    def window(self, position: int) -> Batch:
+        return self.batch(position, 1)
+
+    def batch(self, position: int, count: int) -> Batch:
+        """The windows position .. position + count - 1."""
+        places = self.places(position, count)
+        length = self.plan.sequence_length
+        tokens = np.empty((count, length + 1), dtype=np.int64)
+        borders = np.zeros((count, length + 1), dtype=np.int32)
+        ids = []
+        rows = zip(
+            places.source.tolist(), places.part.tolist(), places.window.tolist(), strict=True
+        )
+        for at, (source, part, window) in enumerate(rows):
+            opened = self._part(self.plan.sources[source].folder, part)
+            tokens[at] = opened.tokens(window)
+            starts, names = opened.documents(window)
+            borders[at, starts[1:]] = 1
+            ids.append(names)
+        return Batch(tokens, np.cumsum(borders, axis=1, dtype=np.int32), tuple(ids))
+
+    def places(self, position: int, count: int) -> Place:
+        """Where the windows position .. position + count - 1 stand on disk."""
+        end = position + count
+        if position < 0 or end > self.plan.num_windows:
+            raise IndexError(
+                f"windows {position} to {end - 1}: the plan has {self.plan.num_windows} windows "
+                f"({self.plan.tokens:,} tokens); make it again with more `--tokens`"
+            )
+        source, number = self._schedule.locate(np.arange(position, end))
+        epoch, part, window = (np.empty_like(number) for _ in range(3))
+        for index in np.unique(source):
+            planned, here = self.plan.sources[index], source == index
+            epoch[here], inside = np.divmod(number[here], planned.num_windows)
+            for turn in np.unique(epoch[here]):
+                now = here & (epoch == turn)
+                seed = derive_seed(self.plan.seed, planned.selection, int(turn))
+                part[now], window[now] = epoch_order(
+                    inside[epoch[here] == turn], planned.windows, planned.parts_per_group, seed
+                )
+        return Place(source, epoch, part, window)
+
+    def documents_at(self, position: int, count: int) -> list[tuple[str, tuple[str, ...]]]:
+        """(source, hex ids of documents) of each window: what a training step saw."""
+        places = self.places(position, count)
+        ids = self.batch(position, count).ids
+        names = [self.plan.sources[index].name for index in places.source]
+        return [(n, tuple(i.hex() for i in row)) for n, row in zip(names, ids, strict=True)]
+
+    def positions_of(self, document: str) -> list[int]:
+        """Positions whose window holds a document (hex id): a scan of the plan."""
+        wanted = bytes.fromhex(document)
+        holders = {
+            (index, part, window)
+            for index, source in enumerate(self.plan.sources)
+            for part in range(len(source.windows))
+            for window in self._part(source.folder, part).holders(wanted)
+        }
+        found: list[int] = []
+        for first, places in self._chunks():
+            keys = zip(places.source, places.part, places.window, strict=True)
+            found += [first + at for at, key in enumerate(keys) if key in holders]
+        return found
+
+    def _chunks(self, size: int = 65_536) -> Iterator[tuple[int, Place]]:
+        for first in range(0, len(self), size):
+            yield first, self.places(first, min(size, len(self) - first))
+
+
+class Part:
+    """One packed part, memory-mapped: numpy views of its record batches."""
+
+    def __init__(self, path: Path) -> None:
+        reader = pa.ipc.open_file(pa.memory_map(str(path)))
+        batches = [reader.get_batch(n) for n in range(reader.num_record_batches)]
+        self._rows = batches[0].num_rows if batches else 1  # of each batch but the last
+        self._tokens = [b.column("ids").values.to_numpy().reshape(b.num_rows, -1) for b in batches]
+        self._offsets = [b.column("starts").offsets.to_numpy() for b in batches]
+        self._starts = [b.column("starts").values.to_numpy() for b in batches]
+        self._ids = [_hashes(b.column("documents").values) for b in batches]
+
+    def tokens(self, window: int) -> np.ndarray:
+        batch, row = divmod(window, self._rows)
+        view: np.ndarray = self._tokens[batch][row]
+        return view
+
+    def documents(self, window: int) -> tuple[np.ndarray, tuple[bytes, ...]]:
+        """Where the documents of a window begin, and their ids."""
+        batch, row = divmod(window, self._rows)
+        begin, end = self._offsets[batch][row : row + 2].tolist()
+        raw = self._ids[batch][16 * begin : 16 * end]
+        names = tuple(bytes(raw[at : at + 16]) for at in range(0, len(raw), 16))
+        return self._starts[batch][begin:end], names
+
+    def holders(self, document: bytes) -> list[int]:
+        """Windows that hold a document."""
+        found: list[int] = []
+        wanted = np.frombuffer(document, dtype="V16")
+        for batch, raw in enumerate(self._ids):
+            (hits,) = np.nonzero(np.frombuffer(raw, dtype="V16") == wanted)
+            rows = np.searchsorted(self._offsets[batch], hits, side="right") - 1
+            found += (rows + batch * self._rows).tolist()
+        return found
+
+
+def open_part(folder: str, part: int) -> Part:
+    return Part(Path(folder) / part_name(part, "arrow"))
+
+
+def _hashes(values: pa.Array) -> memoryview:
+    """The bytes of an array of hashes, 16 each."""
+    return memoryview(values.buffers()[1])[16 * values.offset : 16 * (values.offset + len(values))]

@@ -1,0 +1,190 @@
+"""The plan of a run's data: everything that decides which window comes when, known beforehand.
+
+A plan is plain data. Its fingerprint is over contents (selected documents, packing, quotas, seed),
+never over paths, so a corpus may move; and not over the number of tokens, so a longer run goes on
+where a shorter one stopped.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import xxhash
+
+from mixtures.packing import Packed, Packing, folder_of, measure, pack
+from mixtures.schedule import Schedule, make_schedule
+from mixtures.select import Selection, select
+from mixtures.spec import Mixture, load_mixture
+from mixtures.tokens import TokenShards, tokenizer_of
+from pipeline.config import ConfigError
+
+_AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*([kKmMbBtT]?)")
+_UNITS = {"": 1, "k": 1_000, "m": 1_000_000, "b": 1_000_000_000, "t": 1_000_000_000_000}
+
+
+@dataclass(frozen=True)
+class PlannedSource:
+    """One source: its packed windows and its share."""
+
+    name: str
+    corpus: str
+    folder: str  # packed/<selection>
+    selection: str  # hash
+    windows: tuple[int, ...]  # of each packed part
+    parts_per_group: int  # parts whose windows are shuffled together; local maps: all
+    documents: int
+    num_tokens: int
+    num_bytes: int
+    requested: float  # share of tokens
+    realised: float  # share of tokens, by whole windows of a period
+    max_epochs: float
+    epochs: float  # that this run needs
+
+    @property
+    def num_windows(self) -> int:
+        return sum(self.windows)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which windows a run sees, in which order."""
+
+    tokens: int  # of the run; a window is sequence_length of them
+    sequence_length: int
+    seed: int
+    tokenizer: str  # hash
+    tokenizer_file: str  # tokenizer.json
+    vocab_size: int
+    bos_id: int | None
+    eos_id: int | None
+    sources: tuple[PlannedSource, ...]
+
+    @property
+    def num_windows(self) -> int:
+        return -(-self.tokens // self.sequence_length)
+
+    @cached_property
+    def schedule(self) -> Schedule:
+        return make_schedule({source.name: source.requested for source in self.sources})
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """32 hex digits; equal for plans that give equal windows at every position of both."""
+        parts = [self.sequence_length, self.seed, self.tokenizer]
+        for source, quota in zip(self.sources, self.schedule.quotas.tolist(), strict=True):
+            parts += [source.selection, source.windows, source.parts_per_group, quota]
+        return str(xxhash.xxh3_128_hexdigest(json.dumps(parts).encode()))
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self) | {"num_windows": self.num_windows, "fingerprint": self.fingerprint}
+
+
+def plan_from_dict(found: dict[str, Any]) -> Plan:
+    """The inverse of `Plan.to_dict`, also after a turn through JSON."""
+    fields = {k: v for k, v in found.items() if k not in ("num_windows", "fingerprint")}
+    sources = tuple(
+        PlannedSource(**source | {"windows": tuple(source["windows"])})
+        for source in fields["sources"]
+    )
+    return Plan(**fields | {"sources": sources})
+
+
+def make_plan(mixture_path: str | Path, tokens: int, pack: bool = True) -> Plan:
+    """Select, pack and schedule; with `pack` False nothing is written, and the plan is the same.
+
+    Raises:
+        ConfigError: the mixture cannot be used, or a source would repeat more than `max_epochs`.
+    """
+    mixture = load_mixture(mixture_path)
+    return plan_selection(mixture, select(mixture), tokens, pack)
+
+
+def plan_selection(mixture: Mixture, selection: Selection, tokens: int, write: bool) -> Plan:
+    """The plan of an already selected mixture."""
+    if tokens < mixture.sequence_length:
+        raise ConfigError(
+            f"{tokens} tokens are less than one window of {mixture.sequence_length}; "
+            "ask for more, or lower `sequence_length`"
+        )
+    roots = {name: Path(mixture.corpora[s.corpus]) for name, s in mixture.sources.items()}
+    tokenizer = tokenizer_of(sorted(set(roots.values())))
+    packing = Packing(mixture.seed, mixture.sequence_length, tokenizer)
+    measured = {name: measure(docs, packing) for name, docs in selection.documents.items()}
+    weights = mixture.weights()
+    schedule = make_schedule(weights)
+    windows = schedule.windows_until(-(-tokens // mixture.sequence_length)).tolist()
+    needed = dict(zip(schedule.names, windows, strict=True))
+    for name, source in mixture.sources.items():
+        _check_epochs(name, measured[name], needed[name], source.max_epochs, tokens)
+    if write:
+        for name, documents in selection.documents.items():
+            pack(roots[name], documents, packing)
+    realised = schedule.realised()
+    counts = {count.name: count for count in selection.counts}
+    any_root = next(iter(roots.values()))
+    shards = TokenShards(any_root, tokenizer)
+    return Plan(
+        tokens=tokens,
+        sequence_length=mixture.sequence_length,
+        seed=mixture.seed,
+        tokenizer=tokenizer,
+        tokenizer_file=str(shards.folder / "tokenizer.json"),
+        vocab_size=shards.vocab_size,
+        bos_id=shards.bos_id,
+        eos_id=shards.eos_id,
+        sources=tuple(
+            PlannedSource(
+                name=name,
+                corpus=source.corpus,
+                folder=str(folder_of(roots[name], measured[name].selection)),
+                selection=measured[name].selection,
+                windows=measured[name].windows,
+                parts_per_group=len(measured[name].windows),
+                documents=counts[name].documents,
+                num_tokens=counts[name].num_tokens,
+                num_bytes=counts[name].num_bytes,
+                requested=weights[name],
+                realised=realised[name],
+                max_epochs=source.max_epochs,
+                epochs=needed[name] / measured[name].num_windows,
+            )
+            for name, source in mixture.sources.items()
+        ),
+    )
+
+
+def _check_epochs(name: str, packed: Packed, needed: int, max_epochs: float, tokens: int) -> None:
+    if not packed.num_windows:
+        raise ConfigError(
+            f"source {name!r}: {packed.tokens_in} tokens do not fill one window of "
+            f"{packed.packing.sequence_length}; widen its `where`, add data, or lower "
+            "`sequence_length`"
+        )
+    epochs = needed / packed.num_windows
+    if epochs > max_epochs:
+        fits = math.floor(tokens * max_epochs / epochs)
+        raise ConfigError(
+            f"source {name!r} would repeat {epochs:.2f} times ({needed:,} windows from "
+            f"{packed.num_windows:,}), more than its `max_epochs: {max_epochs:g}`; lower its "
+            f"`weight`, raise `max_epochs`, add data to it, or train on at most about {fits:,} "
+            "tokens"
+        )
+
+
+def parse_amount(text: str) -> int:
+    """Tokens: 500000, 500k, 2M, 1.5B, 1T.
+
+    Raises:
+        ConfigError: not an amount.
+    """
+    found = _AMOUNT.fullmatch(text.strip().replace(",", "").replace("_", ""))
+    amount = round(float(found[1]) * _UNITS[found[2].lower()]) if found else 0
+    if amount < 1:
+        raise ConfigError(f"not an amount of tokens: {text!r}; write 500000, 500k, 2M or 1.5B")
+    return amount
