@@ -108,12 +108,12 @@ def kernels(num_bytes: int, folder: Path) -> None:
 
 def extraction(num_bytes: int, _folder: Path) -> None:
     """Print the rate of HTML to text, in MB of HTML."""
-    from pipeline.pages.extract import extract
+    from pipeline.pages.page import html_page
 
     found = pages(num_bytes)
     size = sum(map(len, found)) / 1e6
-    first = cpu_seconds(lambda: extract(found[0]))
-    seconds = cpu_seconds(lambda: [extract(page) for page in found[1:]])
+    first = cpu_seconds(lambda: html_page(found[0], "utf-8", "resiliparse"))
+    seconds = cpu_seconds(lambda: [html_page(page, "utf-8", "resiliparse") for page in found[1:]])
     print(f"\n{len(found):,} pages, {size:.1f} MB of HTML")
     print(f"  {'extract':<18} {size / seconds:8.1f} MB/CPU-s   first call {first:5.2f} s")
 

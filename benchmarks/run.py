@@ -12,6 +12,7 @@ import argparse
 import importlib
 import os
 import platform
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -20,6 +21,7 @@ from pathlib import Path
 os.environ["OMP_NUM_THREADS"] = os.environ["RAYON_NUM_THREADS"] = "1"
 
 MB = 1_000_000
+QUICKSTART = Path(__file__).resolve().parents[1] / "examples" / "quickstart"
 
 # Name -> module:function of (bytes of JSONL per language, a folder that all of them share).
 BENCHMARKS: dict[str, str] = {
@@ -43,7 +45,9 @@ def main() -> int:
     asked = set(options.names or BENCHMARKS)
     asked |= {NEEDS[name] for name in asked if name in NEEDS}
     size = MB if options.smoke else 16 * MB
-    text = os.environ.get("ASSAY_CORPUS", "the data of the quickstart")
+    text = os.environ.get("ASSAY_CORPUS") or "the data of the quickstart"
+    if not os.environ.get("ASSAY_CORPUS"):
+        subprocess.run([sys.executable, str(QUICKSTART / "data.py")], check=True)
     print(f"Python {platform.python_version()}, {os.cpu_count()} cores, text: {text}")
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
