@@ -84,7 +84,7 @@ class Mixture(Settings):
         if self.unique == "near" and len(used_corpora) > 1:
             raise ValueError(
                 f"`unique: near` over several corpora ({', '.join(used_corpora)}) is not built "
-                "yet: pairs are known within a corpus only; use `unique: exact`, or give the inputs "
+                "yet: pairs are known within one corpus; use `unique: exact`, or give the inputs "
                 "of both to one corpus.yaml"
             )
         return self

@@ -71,7 +71,7 @@ def same(one: Batch, two: Batch) -> bool:
     return (
         np.array_equal(one.tokens, two.tokens)
         and np.array_equal(one.documents, two.documents)
-        and one.ids == two.ids
+        and [i.tolist() for i in one.ids] == [i.tolist() for i in two.ids]
     )
 
 
@@ -110,7 +110,7 @@ def test_resume_anywhere_equals_the_uninterrupted_sequence(plan: Plan, data: st.
         begin = loader.resume(json.loads(json.dumps(state)))
         part = loader.batch(begin, stop - begin)
         assert np.array_equal(part.tokens, whole.tokens[begin:stop])
-        assert part.ids == whole.ids[begin:stop]
+        assert [i.tolist() for i in part.ids] == [i.tolist() for i in whole.ids[begin:stop]]
         state = loader.state(stop)
 
 
