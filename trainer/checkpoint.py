@@ -13,6 +13,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +46,7 @@ def save(
 ) -> Path:
     """Write `folder`/step-N with N = record["step"]; every rank calls it.
 
-    `record` (step, tokens, position, plan, settings) is kept in the manifest; `keep` newest stay.
+    `record` (step and the loader's state) is kept in the manifest; the `keep` newest stay.
     """
     target = folder / f"step-{record['step']:08d}"
     temporary = folder / f".{target.name}.tmp"
@@ -52,7 +55,8 @@ def save(
             shutil.rmtree(stale)
         temporary.mkdir(parents=True)
     wait_for_all(world)
-    write_state(_state(model, optimizer), checkpoint_id=temporary, no_dist=world.mesh is None)
+    with _quiet():
+        write_state(_state(model, optimizer), checkpoint_id=temporary, no_dist=world.mesh is None)
     wait_for_all(world)
     if world.first:
         files = {}
@@ -71,19 +75,22 @@ def save(
     return target
 
 
-def newest(folder: Path) -> tuple[Path, dict[str, Any]] | None:
-    """The newest checkpoint whose files are all as its manifest says, with the manifest."""
-    for path in _newest_first(folder):
-        if damage(path) is None:
-            return path, read_json(path / "manifest.json")
-    return None
+def newest(folder: Path) -> Path | None:
+    """The newest checkpoint whose files are all as its manifest says."""
+    return next((path for path in _newest_first(folder) if damage(path) is None), None)
+
+
+def manifest(path: Path) -> dict[str, Any]:
+    """The `record` that a checkpoint was saved with, and its `files`."""
+    found: dict[str, Any] = read_json(path / "manifest.json")
+    return found
 
 
 def damage(path: Path) -> str | None:
     """What is wrong with a checkpoint, None when nothing is."""
     if not (path / "manifest.json").exists():
         return f"{path}: no manifest.json; the checkpoint was never completed"
-    for name, known in read_json(path / "manifest.json")["files"].items():
+    for name, known in manifest(path)["files"].items():
         file = path / name
         if not file.exists() or file.stat().st_size != known["bytes"]:
             return f"{file}: missing, or not {known['bytes']} bytes long"
@@ -95,7 +102,8 @@ def damage(path: Path) -> str | None:
 def load(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, world: World) -> None:
     """Fill model, optimizer and random state from a checkpoint, whatever layout wrote it."""
     state = _state(model, optimizer)
-    read_state(state, checkpoint_id=path, no_dist=world.mesh is None)
+    with _quiet():
+        read_state(state, checkpoint_id=path, no_dist=world.mesh is None)
     set_state_dict(
         model,
         optimizer,
@@ -109,12 +117,21 @@ def load(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, world: 
 def load_weights(path: Path, model: nn.Module) -> None:
     """Fill the weights only, in one process."""
     state = {"model": model.state_dict()}
-    read_state(state, checkpoint_id=path, no_dist=True)
+    with _quiet():
+        read_state(state, checkpoint_id=path, no_dist=True)
 
 
 def _state(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Any]:
     weights, moments = get_state_dict(model, optimizer, options=OPTIONS)
     return {"model": weights, "optimizer": moments, "rng": torch.get_rng_state()}
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """DCP warns of a single process although `no_dist` says just that."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "torch.distributed is disabled")
+        yield
 
 
 def _newest_first(folder: Path) -> list[Path]:

@@ -10,25 +10,18 @@ evaluate: {every: final, max_bytes_per_set: 200k}
 from __future__ import annotations
 
 import difflib
-import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from mixtures.plan import parse_amount
 from pipeline.config import ConfigError, Settings, check, load
-
-UNITS = {"": 1, "k": 10**3, "M": 10**6, "B": 10**9, "T": 10**12}
 
 
 def amount(value: object) -> object:
-    """`16k`, `2M`, `1.5B`, `100_000` -> int; anything else comes back for pydantic to judge."""
-    if not isinstance(value, str):
-        return value
-    match = re.fullmatch(r"([0-9][0-9_]*(?:\.[0-9]+)?)([kMBT]?)", value.strip())
-    if match is None:
-        raise ValueError("expected an amount such as 16k, 2M or 1.5B (k, M, B, T: powers of 1,000)")
-    return round(float(match[1].replace("_", "")) * UNITS[match[2]])
+    """`16k`, `2M`, `1.5B` -> int; anything else comes back for pydantic to judge."""
+    return parse_amount(value) if isinstance(value, str) else value
 
 
 Amount = Annotated[int, Field(ge=1), BeforeValidator(amount)]

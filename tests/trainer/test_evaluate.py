@@ -1,0 +1,129 @@
+"""Bits per byte: which tokens and bytes count, sums instead of means, chunks, batches."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+
+from pipeline import schema
+from trainer.evaluate import EVALUATIONS, Items, bits_per_byte, keep_scores, score, scores_of
+from trainer.items import first_bytes, tokenize
+from trainer.model import Decoder, initialize
+from trainer.parallel import World
+from trainer.settings import Model
+
+ONE = World(0, 1, torch.device("cpu"), None)
+
+
+def _model(vocabulary: int = 30) -> Decoder:
+    model = Decoder(Model(width=16, depth=1, heads=2, kv_heads=1, ffn=16), vocabulary)
+    initialize(model, 0)
+    return model
+
+
+def _items(lengths: list[int]) -> Items:
+    rng = np.random.default_rng(0)
+    ids = tuple(rng.integers(0, 30, n) for n in lengths)
+    columns = {name: ["x"] * len(ids) for name in ("set", "language", "source")}
+    hashes = pa.array([bytes([n] * 16) for n in range(len(ids))], schema.HASH)
+    sizes = {"num_bytes": lengths, "num_tokens": [max(0, n - 1) for n in lengths]}
+    return Items(pa.table({**columns, "content_hash": hashes, **sizes}), ids)
+
+
+def _alone(model: Decoder, ids: np.ndarray) -> float:
+    """Nats of all but the first token, by the definition."""
+    tokens = torch.from_numpy(ids)[None]
+    with torch.no_grad():
+        logits = model(tokens[:, :-1], torch.zeros_like(tokens[:, :-1]))
+    return float(-logits.log_softmax(-1)[0].gather(1, tokens[0, 1:, None]).sum())
+
+
+@pytest.mark.parametrize("batch_windows", [1, 2, 50])
+def test_each_token_but_the_first_is_scored_once(batch_windows: int) -> None:
+    model, items = _model(), _items([5, 0, 1, 2, 21, 9, 8, 17])
+    nats = score(model, items, 8, batch_windows, ONE)
+    expected = []
+    for ids in items.ids:  # chunks of 8 inputs, which share one token with the next
+        chunks = [ids[at : at + 9] for at in range(0, max(0, len(ids) - 1), 8)]
+        expected.append(sum(_alone(model, chunk) for chunk in chunks))
+    np.testing.assert_allclose(nats, expected, rtol=1e-5)
+    assert nats[1] == nats[2] == 0.0
+
+
+def test_no_items_give_no_scores() -> None:
+    assert score(_model(), _items([]), 8, 4, ONE).tolist() == []
+
+
+def test_the_figure_is_a_ratio_of_sums() -> None:
+    """torchtitan #4167: the mean of 2/1 and 90/9 is 6, the figure is 9.2."""
+    ln2 = math.log(2)
+    rows = [
+        {"set": "a", "language": "en", "source": "s", "nats": 2 * ln2, "num_bytes": 1},
+        {"set": "a", "language": "zh", "source": "s", "nats": 90 * ln2, "num_bytes": 9},
+        {"set": "b", "language": "zh", "source": "s", "nats": 0.0, "num_bytes": 0},
+    ]
+    table = pa.Table.from_pylist(rows)
+    assert bits_per_byte(table) == {"a": pytest.approx(9.2)}
+    assert bits_per_byte(table, "language") == {"en": pytest.approx(2), "zh": pytest.approx(10)}
+
+
+def test_scores_of_a_step_replace_those_of_the_same_step(tmp_path: Path) -> None:
+    path, items = tmp_path / "evaluations.parquet", _items([3, 4])
+    for step, nats in ((8, [1.0, 2.0]), (16, [3.0, 4.0]), (8, [5.0, 6.0])):
+        keep_scores(path, scores_of(items, step, np.array(nats)))
+    table = pq.read_table(path)
+    assert table.schema.equals(EVALUATIONS)
+    assert list(zip(table["step"].to_pylist(), table["nats"].to_pylist(), strict=True)) == [
+        (16, 3.0),
+        (16, 4.0),
+        (8, 5.0),
+        (8, 6.0),
+    ]
+
+
+def _heldout(texts: list[str], name: str = "c/en/s") -> pa.Table:
+    rows = [
+        {
+            "set": name,
+            "content_hash": schema.text_hash(text.encode()),
+            "language": "en",
+            "source": "s",
+            "text": text,
+        }
+        for text in texts
+    ]
+    return pa.Table.from_pylist(rows, schema=schema.HELDOUT)
+
+
+TEXTS = ["the cat", "我们在", "🙂", "a", "", " x", "line\r\nline"]
+
+
+def test_without_bos_the_first_token_and_its_bytes_do_not_count(data: Path) -> None:
+    items = tokenize(_heldout(TEXTS), data / "tokenizer.json", None)
+    ids = {text: row.tolist() for text, row in zip(TEXTS, items.ids, strict=True)}
+    assert (len(ids["the cat"]), len(ids["🙂"]), len(ids["a"]), len(ids[""])) == (2, 4, 1, 0)
+    # "the" is a token; 我 and 🙂 begin with a piece of one byte, or of two
+    assert items.table["num_bytes"].to_pylist() == [4, 7, 3, 0, 0, 1, 9]
+    tokens = [max(0, len(row) - 1) for row in ids.values()]
+    assert items.table["num_tokens"].to_pylist() == tokens
+
+
+def test_with_bos_all_text_counts(data: Path) -> None:
+    items = tokenize(_heldout(TEXTS), data / "tokenizer.json", 7)
+    assert items.table["num_bytes"].to_pylist() == [len(text.encode()) for text in TEXTS]
+    assert [row[0] for row in items.ids] == [7] * len(TEXTS)
+    assert items.table["num_tokens"].to_pylist() == [len(row) - 1 for row in items.ids]
+
+
+def test_a_bounded_prefix_of_each_set_by_hash() -> None:
+    texts = [f"{n:04d}" * 5 for n in range(20)]
+    table = pa.concat_tables([_heldout(texts), _heldout(["x" * 500], "b"), _heldout(texts[:3])])
+    chosen = first_bytes(table, 100)
+    by_hash = sorted(texts, key=lambda text: schema.text_hash(text.encode()))
+    assert chosen["text"].to_pylist() == ["x" * 500, *by_hash[:5]]  # at least one of each set

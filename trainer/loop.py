@@ -1,0 +1,244 @@
+"""One training run: plan, model, steps, checkpoints, scores, and a record of it all.
+
+    run.json, plan.json  settings, fingerprints, versions, status, totals; the plan of its data
+    metrics.jsonl        one line a step
+    evaluations.parquet  one row a held-out document and evaluation
+    checkpoints/         see checkpoint.py
+
+A finished run is not run again; an unfinished one goes on from its newest good checkpoint, to the
+very losses that it would have had: the data is a function of the step, the rate of the tokens.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from mixtures.loader import Loader
+from mixtures.plan import Plan, make_plan
+from pipeline.files import write_json
+from trainer import checkpoint
+from trainer.evaluate import Items, bits_per_byte, keep_scores, score, scores_of
+from trainer.items import heldout_items
+from trainer.metrics import Progress, append_log, continue_log, progress_text
+from trainer.model import Decoder, initialize, num_parameters
+from trainer.optim import clip_gradients, learning_rate, make_optimizer
+from trainer.parallel import World, join_world, shard, share, wait_for_all
+from trainer.record import earlier_record, new_record, remove_run
+from trainer.settings import RunSettings
+from trainer.step import backward, precision
+
+
+class TrainingError(ValueError):
+    """A run cannot go on; the message names the step, the data it saw and the remedy."""
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What a run came to."""
+
+    folder: Path
+    skipped: bool  # it had finished before
+    steps: int
+    tokens: int
+    loss: float  # of the last step, nats per token
+    seconds: float  # of all steps
+    bits_per_byte: dict[str, float]  # of each held-out set at the end
+
+
+@dataclass(frozen=True)
+class Job:
+    """What the parts of a run share."""
+
+    run: RunSettings
+    folder: Path
+    plan: Plan
+    world: World
+    progress: Progress
+    loader: Loader
+    model: Decoder
+    optimizer: torch.optim.Optimizer
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of the run: a function of its number."""
+
+    number: int  # from 1
+    position: int  # of its first window
+    windows: int
+    tokens_before: int
+    tokens: int  # seen after it
+    last: bool
+
+    def reaches(self, every: str | int) -> bool:
+        """Whether a multiple of `every` tokens falls into it; "final": whether it is the last."""
+        if self.last or isinstance(every, str):
+            return self.last
+        return self.tokens // every > self.tokens_before // every
+
+
+def steps(run: RunSettings, plan: Plan) -> list[Step]:
+    """All steps of a run: whole batches, and what is left of the plan as the last one."""
+    batch, length, end = run.batch_tokens // plan.sequence_length, plan.sequence_length, 0
+    result: list[Step] = []
+    for begin in range(0, plan.num_windows, max(1, batch)):
+        end = min(begin + max(1, batch), plan.num_windows)
+        last = end == plan.num_windows
+        number = len(result) + 1
+        result.append(Step(number, begin, end - begin, begin * length, end * length, last))
+    return result
+
+
+def train(run: RunSettings, *, progress: Progress, fresh: bool = False) -> RunResult:
+    """Train, go on, or find that nothing is left to do; `fresh`: start over whatever is there.
+
+    Raises:
+        ConfigError: settings that cannot be used, or not with the run that `output` holds.
+        TrainingError: the loss is not a number.
+    """
+    assert run.output is not None, "load_run gives every run a folder"
+    folder = Path(run.output)
+    with join_world(run) as world:
+        if fresh and world.first:
+            remove_run(folder)
+        plan = _plan(run, world)
+        record = new_record(run, plan, world.size, str(world.device))
+        earlier = earlier_record(folder, record)
+        wait_for_all(world)  # all have read run.json before it is written anew
+        if earlier is not None and earlier["status"] == "finished":
+            return RunResult(folder, True, **earlier["totals"])
+        model = build_model(run, plan.vocab_size, world)
+        optimizer = make_optimizer(model, run)
+        job = Job(run, folder, plan, world, progress, Loader(plan), model, optimizer)
+        record["parameters"] = num_parameters(model)
+        done = _resume(job)
+        if world.first:
+            write_json(folder / "plan.json", plan.to_dict())
+            write_json(folder / "run.json", {**record, "status": "running"})
+        totals = _run(job, done)
+        if world.first:
+            write_json(folder / "run.json", {**record, "status": "finished", "totals": totals})
+        return RunResult(folder, False, **totals)
+
+
+def build_model(run: RunSettings, vocab_size: int, world: World) -> Decoder:
+    """The model with its initial weights, on the device, sharded when there are several ranks."""
+    model = Decoder(run.model, vocab_size)
+    initialize(model, run.seed)
+    model.to(world.device)
+    if run.compile:
+        for layer in model.layers:
+            layer.compile()
+    if world.mesh is not None:
+        shard(model, world.mesh)
+    return model
+
+
+def _plan(run: RunSettings, world: World) -> Plan:
+    """The plan of the mixture; the first rank packs, the others find it packed."""
+    if not world.first:
+        wait_for_all(world)
+    plan = make_plan(run.mixture, run.tokens)
+    if world.first:
+        wait_for_all(world)
+    return plan
+
+
+def _resume(job: Job) -> int:
+    """Load the newest good checkpoint, if any; returns the number of steps that are done."""
+    path = checkpoint.newest(job.folder / "checkpoints")
+    if path is None:
+        return 0
+    manifest = checkpoint.manifest(path)
+    job.loader.resume(manifest["data"])
+    checkpoint.load(path, job.model, job.optimizer, job.world)
+    if job.world.first:
+        job.progress.line(f"{job.folder}: goes on from {path.name}")
+    return int(manifest["step"])
+
+
+def _run(job: Job, done: int) -> dict[str, Any]:
+    """The steps after the first `done`, with what belongs between them; returns totals."""
+    run, first = job.run, job.world.first
+    items = heldout_items(job.plan, run)
+    planned = steps(run, job.plan)
+    row = (continue_log(job.folder / "metrics.jsonl", done) if first else None) or {"seconds": 0.0}
+    for step in planned[done:]:
+        began = time.perf_counter()
+        numbers = _step(job, step, planned[-1].tokens)
+        seconds = time.perf_counter() - began
+        row = {
+            "step": step.number,
+            "tokens": step.tokens,
+            **numbers,
+            "tokens_per_second": (step.tokens - step.tokens_before) / seconds,
+            "seconds": row["seconds"] + seconds,
+        }
+        if first:
+            append_log(job.folder / "metrics.jsonl", row)
+            job.progress.update(progress_text(row, len(planned), planned[-1].tokens))
+        if step.reaches(run.checkpoint.every):
+            position = step.position + step.windows
+            state = {"step": step.number, "data": job.loader.state(position)}
+            folder, keep = job.folder / "checkpoints", run.checkpoint.keep
+            checkpoint.save(folder, job.model, job.optimizer, state, job.world, keep=keep)
+        if step.reaches(run.evaluate.every) and not step.last:
+            _evaluate(job, items, step.number)
+    return {
+        "steps": len(planned),
+        "tokens": planned[-1].tokens,
+        "loss": row.get("loss"),
+        "seconds": row["seconds"],
+        "bits_per_byte": _evaluate(job, items, len(planned)),
+    }
+
+
+def _step(job: Job, step: Step, total_tokens: int) -> dict[str, float]:
+    """Gradient, clipping, update; returns what metrics.jsonl keeps of it."""
+    run, world = job.run, job.world
+    first, count, most = share(step.windows, world)
+    batch = job.loader.batch(step.position + first, count)
+    job.optimizer.zero_grad()
+    loss = backward(job.model, batch, most, run, world)
+    norm = clip_gradients(job.model, run.grad_clip).item()
+    if not math.isfinite(loss) or not math.isfinite(norm):
+        raise TrainingError(_not_finite(job, step, loss, norm))
+    middle = (step.tokens_before + step.tokens) / 2
+    rate = learning_rate(run.schedule, run.learning_rate, middle, total_tokens)
+    for group in job.optimizer.param_groups:
+        group["lr"] = rate
+    job.optimizer.step()
+    return {"loss": loss, "learning_rate": rate, "gradient_norm": norm}
+
+
+def _not_finite(job: Job, step: Step, loss: float, norm: float) -> str:
+    seen = job.loader.documents_at(step.position, step.windows)
+    ids = [f"{source}: {name}" for source, names in seen for name in names]
+    return (
+        f"{job.folder}: step {step.number}: loss {loss}, gradient norm {norm}; nothing was "
+        f"updated. It saw windows {step.position} to {step.position + step.windows - 1}, with "
+        f"{len(ids)} documents: {', '.join(ids[:8])}{' ...' if len(ids) > 8 else ''}. Look at them "
+        "with `assay inspect`; if they are sound, lower `learning_rate` or lengthen "
+        "`schedule.warmup`"
+    )
+
+
+def _evaluate(job: Job, items: Items, step: int) -> dict[str, float]:
+    """Score the held-out sets and keep the scores; returns bits per byte by set."""
+    with precision(job.run, job.world):
+        length, windows = job.plan.sequence_length, job.run.micro_batch
+        nats = score(job.model, items, length, windows, job.world)
+    table = scores_of(items, step, nats)
+    if job.world.first:
+        keep_scores(job.folder / "evaluations.parquet", table)
+    bits = bits_per_byte(table)
+    if job.world.first:
+        text = ", ".join(f"{name} {value:.4f}" for name, value in bits.items())
+        job.progress.line(f"step {step}: bits per byte: {text or 'no held-out sets'}")
+    return bits
