@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from filters.columns import Signal
 from filters.repetition import (
     DUP_SIZES,
     TOP_SIZES,
@@ -23,7 +24,6 @@ from filters.repetition import (
     duplicate_shares,
     ngram_shares,
 )
-from filters.signals import Signal
 from filters.text import (
     CLASSES,
     HASH_PRIME,

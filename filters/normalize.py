@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from filters.signals import Signal
+from filters.columns import Signal
 
 _COUNT = pa.int32()
 _UNICODE = "Unicode 17, chapter 5.8 and table 23-1"

@@ -12,27 +12,28 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from filters import gopher, language
+from filters.columns import Signal
+
 # texts (pa.string array, no nulls), languages (pa.string array: `lang` of each, "" where the group
 # runs before language) -> one array per column, in the order of `columns`
 Measure = Callable[[pa.Array, pa.Array], Mapping[str, "pa.Array | np.ndarray"]]
 
 
 @dataclass(frozen=True)
-class Signal:
-    """One column. `unit` names what is counted; `source` is the paper or project it follows."""
-
-    type: pa.DataType
-    unit: str
-    formula: str
-    source: str
-
-
-@dataclass(frozen=True)
 class Group:
     measure: Measure
     columns: Mapping[str, Signal]
-    modules: tuple[str, ...]  # project modules whose code is part of the fingerprint
-    models: tuple[str, ...] = ()  # files under filters/models that are part of the fingerprint
+    modules: tuple[str, ...]  # project modules whose code, with all they import, is fingerprinted
+    files: tuple[str, ...] = ()  # data files under filters/ that are part of the fingerprint
 
 
-GROUPS: dict[str, Group] = {}
+GROUPS: dict[str, Group] = {
+    "language": Group(
+        language.measure,
+        language.COLUMNS,
+        ("filters.language",),
+        ("models/lid.176.ftz", "words/han_variants.tsv"),
+    ),
+    "gopher": Group(gopher.measure, gopher.COLUMNS, ("filters.gopher",)),
+}

@@ -22,7 +22,7 @@ from pipeline.tokenizer import Encoder, load
 from pipeline.tokenizer_engines import Engine
 from pipeline.transforms import heldout, ingest, measure, near, tokenize
 
-MODELS = Path(__file__).resolve().parent.parent / "filters" / "models"
+FILTERS = Path(__file__).resolve().parent.parent / "filters"
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,8 @@ def make_job(
     for group in s.signals:
         table = GROUPS[group]
         modules = [code(module) for module in table.modules]
-        models = [file_hash(MODELS / name) for name in table.models]
-        add(f"signals/{group}", f"{where}.measure", prints["ingest"], modules, models)
+        files = [file_hash(FILTERS / name) for name in table.files]
+        add(f"signals/{group}", f"{where}.measure", prints["ingest"], modules, files)
     tokenizing = code("pipeline.tokenizer")
     add("tokens", f"{where}.tokenize", prints["ingest"], encoder.hash, tokenizing)
     add("signatures", f"{where}.near", prints["ingest"], s.near.model_dump())
