@@ -15,7 +15,7 @@ from pipeline.files import read_json
 from trainer import checkpoint, loop
 from trainer.evaluate import bits_per_byte, keep_scores, score, scores_of
 from trainer.items import heldout_items
-from trainer.metrics import Progress, clock
+from trainer.metrics import Progress
 from trainer.model import Decoder
 from trainer.parallel import World
 from trainer.settings import RunSettings, load_run
@@ -58,13 +58,7 @@ def train(argv: list[str]) -> int:
     parser.add_argument("--fresh", action="store_true", help="forget what `output` holds")
     options = parser.parse_args(argv)
     run = load_run(options.settings, dict(_change(item) for item in options.set))
-    progress = Progress()
-    result = loop.train(run, progress=progress, fresh=options.fresh)
-    done = "had finished before" if result.skipped else f"took {clock(result.seconds)}"
-    progress.line(
-        f"{result.folder}: {result.tokens:,} tokens in {result.steps:,} steps {done}; "
-        f"last loss {result.loss:.4f}"
-    )
+    loop.train(run, progress=Progress(), fresh=options.fresh)
     return 0
 
 

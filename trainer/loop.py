@@ -25,7 +25,7 @@ from pipeline.files import write_json
 from trainer import checkpoint
 from trainer.evaluate import Items, bits_per_byte, keep_scores, score, scores_of
 from trainer.items import heldout_items
-from trainer.metrics import Progress, append_log, continue_log, progress_text
+from trainer.metrics import Progress, append_log, clock, continue_log, progress_text
 from trainer.model import Decoder, initialize, num_parameters
 from trainer.optim import clip_gradients, learning_rate, make_optimizer
 from trainer.parallel import World, join_world, shard, share, wait_for_all
@@ -112,7 +112,7 @@ def train(run: RunSettings, *, progress: Progress, fresh: bool = False) -> RunRe
         earlier = earlier_record(folder, record)
         wait_for_all(world)  # all have read run.json before it is written anew
         if earlier is not None and earlier["status"] == "finished":
-            return RunResult(folder, True, **earlier["totals"])
+            return _told(RunResult(folder, True, **earlier["totals"]), world, progress)
         model = build_model(run, plan.vocab_size, world)
         optimizer = make_optimizer(model, run)
         job = Job(run, folder, plan, world, progress, Loader(plan), model, optimizer)
@@ -124,7 +124,17 @@ def train(run: RunSettings, *, progress: Progress, fresh: bool = False) -> RunRe
         totals = _run(job, done)
         if world.first:
             write_json(folder / "run.json", {**record, "status": "finished", "totals": totals})
-        return RunResult(folder, False, **totals)
+        return _told(RunResult(folder, False, **totals), world, progress)
+
+
+def _told(result: RunResult, world: World, progress: Progress) -> RunResult:
+    done = "had finished before" if result.skipped else f"took {clock(result.seconds)}"
+    if world.first:
+        progress.line(
+            f"{result.folder}: {result.tokens:,} tokens in {result.steps:,} steps {done}; "
+            f"last loss {result.loss:.4f}"
+        )
+    return result
 
 
 def build_model(run: RunSettings, vocab_size: int, world: World) -> Decoder:

@@ -35,9 +35,9 @@ def append_log(path: Path, row: dict[str, Any]) -> None:
 class Progress:
     """One line on a terminal, rewritten; plain lines, few of them, anywhere else."""
 
-    def __init__(self, stream: TextIO = sys.stderr) -> None:
-        self._stream = stream
-        self._live = stream.isatty()
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = sys.stderr if stream is None else stream
+        self._live = self._stream.isatty()
         self._shown = -PLAIN_SECONDS
         self._open = False  # whether a line on the terminal waits to be rewritten
 
