@@ -43,8 +43,8 @@ Hashes = npt.NDArray[np.uint64]
 Offsets = npt.NDArray[np.int64]
 Array = npt.NDArray[Any]  # inside kernels, which numba types by what they are called with
 
-# Letters that are words of their own, as ranges, since unicodedata knows no scripts: Han with 々〆〇
-# and the Suzhou numerals; kana with ー; the extensions of both.
+# Letters that are words of their own, as ranges, since unicodedata knows no scripts: Han with the
+# Suzhou numerals; kana with ー; the extensions of both.
 ONE_WORD = (
     "々〆〇〡-〩㐀-䶿一-鿿\uf900-\ufaff"
     "ぁ-ゖゝ-ゟァ-ヺー-ヿㇰ-ㇿ"

@@ -1,0 +1,90 @@
+"""Locality-sensitive hashing: signatures to band keys to candidate edges.
+
+A signature is cut into bands of `rows` values; two texts that agree in one whole band are
+candidates. What is shuffled are records (key, doc) of 16 bytes, sorted by key, so that the records
+of one partition (the top bits of the key) are a slice of every shard's file. `doc` names a text as
+`part << 32 | row`. Texts without shingles share one empty signature: `key_records` leaves them out.
+
+Candidates are only proposals: dedup/clusters.py verifies them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from dedup.minhash import Signatures
+from dedup.shingles import Array, Offsets, mix
+from kernels.compile import kernel
+
+Keys = npt.NDArray[np.uint64]
+Docs = npt.NDArray[np.uint64]
+Edges = npt.NDArray[np.uint64]  # shape (m, 2)
+
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+
+
+def collision_probability(jaccard: float, bands: int, rows: int) -> float:
+    """Chance that two texts of this Jaccard similarity become candidates."""
+    return 1.0 - (1.0 - jaccard**rows) ** bands
+
+
+def band_keys(signatures: Signatures, bands: int, rows: int) -> Keys:
+    """Keys of shape (texts, bands). The band's number is part of the key: bands never meet.
+
+    Raises:
+        ValueError: the signatures are too short for `bands` times `rows` values.
+    """
+    if bands * rows > signatures.shape[1]:
+        raise ValueError(
+            f"bands x rows = {bands} x {rows} exceeds the {signatures.shape[1]} values of a "
+            "signature; lower one or raise permutations"
+        )
+    keys = np.empty((len(signatures), bands), np.uint64)
+    _hash_bands(signatures, rows, keys)
+    return keys
+
+
+def key_records(keys: Keys, has_shingles: npt.NDArray[np.bool_], part: int) -> tuple[Keys, Docs]:
+    """Sorted records of shard `part`, whose row r has the band keys `keys[r]`."""
+    rows = np.flatnonzero(has_shingles)
+    docs = rows.astype(np.uint64) | np.uint64(part << 32)
+    return sort_records(keys[rows].reshape(-1), np.repeat(docs, keys.shape[1]))
+
+
+def sort_records(keys: Keys, docs: Docs) -> tuple[Keys, Docs]:
+    """Records ordered by (key, doc), so that their order never depends on how they arrived."""
+    order = np.lexsort((docs, keys))
+    return keys[order], docs[order]
+
+
+def partition_bounds(sorted_keys: Keys, num_partitions: int) -> Offsets:
+    """Where partitions begin: records `bounds[p]:bounds[p + 1]` have keys of the p-th equal range
+    of 2^64."""
+    borders = [(p << 64) // num_partitions for p in range(1, num_partitions)]
+    inner = np.searchsorted(sorted_keys, np.array(borders, np.uint64))
+    return np.concatenate([[0], inner, [len(sorted_keys)]]).astype(np.int64)
+
+
+def candidate_edges(keys: Keys, docs: Docs) -> Edges:
+    """A star per key: its first text to each of its others. `keys` are sorted; linear.
+
+    The star spans the same component as all pairs would, in m - 1 instead of m^2 / 2 edges.
+    """
+    if len(keys) == 0:
+        return np.empty((0, 2), np.uint64)
+    opens = np.concatenate([[True], keys[1:] != keys[:-1]])
+    first = docs[opens][np.cumsum(opens) - 1]
+    edges: Edges = np.stack([first, docs], axis=1)[~opens]
+    return edges
+
+
+@kernel
+def _hash_bands(signatures: Array, rows: int, keys: Array) -> None:
+    for text in range(keys.shape[0]):
+        for band in range(keys.shape[1]):
+            key = mix(np.uint64(band + 1))
+            for k in range(band * rows, (band + 1) * rows):
+                key = (key ^ np.uint64(signatures[text, k])) * _MULTIPLIER
+                key ^= key >> np.uint64(32)
+            keys[text, band] = mix(key)

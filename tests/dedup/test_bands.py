@@ -1,0 +1,109 @@
+"""Band keys, partitions and candidate edges; recall against the formula."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dedup.bands import (
+    band_keys,
+    candidate_edges,
+    collision_probability,
+    key_records,
+    partition_bounds,
+    sort_records,
+)
+from dedup.minhash import signatures
+
+U64 = st.integers(0, 2**64 - 1)
+
+
+def test_collision_probability() -> None:
+    assert collision_probability(0.8, 21, 6) == pytest.approx(0.99832, abs=1e-5)
+    assert collision_probability(0.8, 14, 8) == pytest.approx(0.924, abs=1e-3)  # FineWeb's
+    assert collision_probability(0.8, 9, 13) == pytest.approx(0.399, abs=1e-3)  # MAP-NEO's
+    assert collision_probability(0.0, 21, 6) == 0.0
+    assert collision_probability(1.0, 21, 6) == 1.0
+
+
+def test_keys_agree_where_whole_bands_agree() -> None:
+    sketch = np.arange(24, dtype=np.uint32).reshape(2, 12) % 12
+    sketch[1, 7] = 99
+    keys = band_keys(sketch, 4, 3)
+    assert (keys[0] == keys[1]).tolist() == [True, True, False, True]
+
+
+def test_equal_values_in_different_bands_do_not_meet() -> None:
+    keys = band_keys(np.zeros((3, 126), np.uint32), 21, 6)
+    assert len(np.unique(keys)) == 21
+
+
+def test_rows_of_a_band_are_in_order() -> None:
+    keys = band_keys(np.array([[1, 2], [2, 1]], np.uint32), 1, 2)
+    assert keys[0, 0] != keys[1, 0]
+
+
+def test_too_many_bands_are_refused() -> None:
+    with pytest.raises(ValueError, match="3 x 5 exceeds the 12 values"):
+        band_keys(np.zeros((1, 12), np.uint32), 3, 5)
+
+
+def test_key_records_leave_out_texts_without_shingles() -> None:
+    keys = np.array([[9, 3], [9, 9], [5, 3]], np.uint64)
+    found, docs = key_records(keys, np.array([True, False, True]), part=2)
+    assert found.tolist() == [3, 3, 5, 9]
+    assert docs.tolist() == [2 << 32, 2 << 32 | 2, 2 << 32 | 2, 2 << 32]
+
+
+@given(st.lists(U64, max_size=40), st.sampled_from([1, 2, 7, 64]))
+def test_partitions_are_equal_ranges_of_the_key(values: list[int], num_partitions: int) -> None:
+    keys = np.array(sorted(values), np.uint64)
+    bounds = partition_bounds(keys, num_partitions)
+    assert bounds[0] == 0
+    assert bounds[-1] == len(keys)
+    for p in range(num_partitions):
+        part = keys[bounds[p] : bounds[p + 1]].tolist()
+        # exact integers: key k is of partition p when p / n <= k / 2^64 < (p + 1) / n, floored
+        assert all(p << 64 <= k * num_partitions + num_partitions - 1 for k in part)
+        assert all(k < ((p + 1) << 64) // num_partitions for k in part)
+
+
+def test_candidate_edges_are_stars() -> None:
+    keys = np.array([1, 1, 1, 4, 7, 7], np.uint64)
+    docs = np.array([10, 11, 15, 10, 3, 9], np.uint64)
+    assert candidate_edges(keys, docs).tolist() == [[10, 11], [10, 15], [3, 9]]
+    assert candidate_edges(keys[:0], docs[:0]).shape == (0, 2)
+    assert candidate_edges(keys[:1], docs[:1]).shape == (0, 2)
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9)), max_size=20))
+def test_edges_do_not_depend_on_the_order_of_arrival(
+    records: list[tuple[int, int]],
+) -> None:
+    keys, docs = np.array(records, np.uint64).reshape(-1, 2).T
+    order = np.random.default_rng(len(records)).permutation(len(keys))
+    expected = candidate_edges(*sort_records(keys, docs))
+    found = candidate_edges(*sort_records(keys[order], docs[order]))
+    assert found.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("jaccard", [0.4, 0.6, 0.7, 0.8, 0.9])
+def test_measured_recall_follows_the_formula(jaccard: float) -> None:
+    """2,000 planted pairs of 200 shingles; tolerance: 4 standard deviations of the share."""
+    num_pairs, union = 2000, 200
+    shared = round(jaccard * union)
+    rng = np.random.default_rng(7)
+    hashes = rng.integers(0, 2**64, (num_pairs, union), dtype=np.uint64)
+    left = hashes[:, : shared + (union - shared) // 2]
+    right = np.concatenate([hashes[:, :shared], hashes[:, left.shape[1] :]], axis=1)
+    sketches = [
+        signatures(side.ravel(), np.arange(num_pairs + 1) * side.shape[1], 128)
+        for side in (left, right)
+    ]
+    a, b = (band_keys(sketch, 21, 6) for sketch in sketches)
+    measured = float((a == b).any(axis=1).mean())
+    expected = collision_probability(jaccard, 21, 6)
+    deviation = (expected * (1 - expected) / num_pairs) ** 0.5
+    assert abs(measured - expected) <= 4 * deviation + 1 / num_pairs

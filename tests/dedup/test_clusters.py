@@ -1,0 +1,157 @@
+"""Components, forests and verified pairs, against plain definitions."""
+
+from __future__ import annotations
+
+import itertools
+import time
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dedup.bands import band_keys, candidate_edges, key_records
+from dedup.clusters import components, jaccard, spanning_forest, verified_pairs
+from dedup.minhash import signatures
+from dedup.shingles import shingles
+
+EDGES = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), max_size=20)
+# Small universes make all overlaps and ties of sizes and frequencies likely.
+SETS = st.lists(st.sets(st.integers(0, 15), max_size=12), max_size=10)
+
+
+def _flat(sets: list[set[int]]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
+    hashes = np.array([h for s in sets for h in sorted(s)], np.uint64)
+    return hashes, np.cumsum([0, *map(len, sets)])
+
+
+def _edges(edges: list[tuple[int, int]]) -> npt.NDArray[np.uint64]:
+    return np.array(edges, np.uint64).reshape(-1, 2)
+
+
+def _groups(edges: list[tuple[int, int]]) -> dict[int, int]:
+    """Node -> smallest node of its component, by spreading until nothing changes."""
+    smallest = {node: node for edge in edges for node in edge}
+    for _ in smallest:
+        for a, b in edges:
+            smallest[a] = smallest[b] = min(smallest[a], smallest[b])
+    return smallest
+
+
+@given(EDGES)
+def test_components(edges: list[tuple[int, int]]) -> None:
+    nodes, labels = components(_edges(edges))
+    expected = _groups(edges)
+    assert nodes.tolist() == sorted(expected)
+    assert [int(nodes[label]) for label in labels] == [expected[n] for n in sorted(expected)]
+
+
+def test_components_of_large_names_and_of_nothing() -> None:
+    part = 3 << 32
+    nodes, labels = components(_edges([(part + 1, 7), (2**64 - 1, part), (part, 7)]))
+    assert nodes.tolist() == [7, part, part + 1, 2**64 - 1]
+    assert labels.tolist() == [0, 0, 0, 0]
+    assert [a.tolist() for a in components(_edges([]))] == [[], []]
+
+
+@given(EDGES)
+def test_a_spanning_forest_keeps_components_without_cycles(edges: list[tuple[int, int]]) -> None:
+    forest = spanning_forest(_edges(edges))
+    expected = {
+        n: c for n, c in _groups(edges).items() if any(n in e for e in edges if e[0] != e[1])
+    }
+    assert len(forest) == len(expected) - len(set(expected.values()))
+    assert _groups([tuple(e) for e in forest.tolist()]) == expected
+
+
+def test_jaccard() -> None:
+    sets = [np.array(s, np.uint64) for s in ([1, 2, 3, 4], [3, 4, 5], [])]
+    assert jaccard(sets[0], sets[1]) == 0.4
+    assert jaccard(sets[0], sets[0]) == 1.0
+    assert jaccard(sets[0], sets[2]) == jaccard(sets[2], sets[2]) == 0.0
+
+
+@given(SETS, st.sampled_from([0.1, 0.3, 0.5, 0.7, 0.75, 0.8, 1.0]))
+def test_verified_pairs_are_all_pairs(sets: list[set[int]], threshold: float) -> None:
+    expected = [
+        (i, j, np.float32(len(a & b) / len(a | b)))
+        for (i, a), (j, b) in itertools.combinations(enumerate(sets), 2)
+        if a & b and len(a & b) / len(a | b) >= threshold
+    ]
+    assert list(zip(*verified_pairs(*_flat(sets), threshold), strict=True)) == expected
+
+
+@given(SETS, st.permutations(range(10)))
+def test_verified_pairs_do_not_depend_on_the_order(sets: list[set[int]], order: list[int]) -> None:
+    order = [k for k in order if k < len(sets)]
+    i, j, _ = verified_pairs(*_flat(sets), 0.5)
+    a, b, _ = verified_pairs(*_flat([sets[k] for k in order]), 0.5)
+    named = {frozenset((order[x], order[y])) for x, y in zip(a, b, strict=True)}
+    assert named == {frozenset((x, y)) for x, y in zip(i.tolist(), j.tolist(), strict=True)}
+
+
+def test_pairs_larger_than_a_block_are_counted_out() -> None:
+    base = set(range(1000))
+    sets = [base, base - set(range(100)), base - set(range(900, 1000)), base - set(range(201))]
+    i, j, similarity = verified_pairs(*_flat(sets), 0.8)
+    assert list(zip(i.tolist(), j.tolist(), strict=True)) == [(0, 1), (0, 2), (1, 2), (1, 3)]
+    expected = np.array([0.9, 0.9, 0.8, 799 / 900], np.float32)
+    assert similarity.tolist() == expected.tolist()
+
+
+def test_a_thousand_members_of_a_thousand_shingles() -> None:
+    rng = np.random.default_rng(0)
+    base = rng.integers(0, 2**64, 1000, dtype=np.uint64)
+    members = np.tile(base, (1000, 1))
+    changed = rng.random(members.shape) < 0.02
+    members[changed] = rng.integers(0, 2**64, int(changed.sum()), dtype=np.uint64)
+    members.sort(axis=1)
+    verified_pairs(base[:5], np.array([0, 5]), 0.8)  # compiles
+    start = time.process_time()
+    i, _, similarity = verified_pairs(members.ravel(), np.arange(1001) * 1000, 0.8)
+    assert time.process_time() - start < 5  # 1.0 on the machine it was written on
+    assert len(i) == 499_500
+    assert similarity[0] == np.float32(jaccard(members[0], members[1]))
+
+
+def test_wrong_threshold_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"threshold = 1.5: a Jaccard similarity is above 0"):
+        verified_pairs(*_flat([{1}]), 1.5)
+
+
+def _near_pairs(texts: list[str]) -> list[tuple[int, int]]:
+    """From texts to verified pairs, as the pipeline goes, in one part."""
+    hashes, offsets = shingles(pa.array(texts))
+    keys = band_keys(signatures(hashes, offsets, 128), 21, 6)
+    edges = candidate_edges(*key_records(keys, np.diff(offsets) > 0, part=0))
+    nodes, labels = components(edges)
+    pairs: list[tuple[int, int]] = []
+    for label in np.unique(labels):
+        members = nodes[labels == label].astype(np.int64)
+        sets = [hashes[offsets[m] : offsets[m + 1]] for m in members]
+        i, j, _ = verified_pairs(np.concatenate(sets), np.cumsum([0, *map(len, sets)]), 0.8)
+        pairs += zip(members[i].tolist(), members[j].tolist(), strict=True)
+    return sorted(pairs)
+
+
+def test_short_texts_meet_only_their_equals() -> None:
+    """DataFlow PR #526: ["cat", "dog", "cat"] became ["cat"]. NeMo Curator #1216, data-juicer
+    PR #1051: shorter than the window."""
+    assert _near_pairs(["cat", "dog", "CAT", "hi", "ok", "猫", "", "", "！"]) == [(0, 2)]
+
+
+def test_a_unique_corpus_has_no_pairs() -> None:
+    """dclm #83: over 90 % of documents were judged duplicates of themselves."""
+    rng = np.random.default_rng(3)
+    words = [f"w{i}" for i in range(5000)]
+    assert _near_pairs([" ".join(rng.choice(words, 80)) for _ in range(500)]) == []
+
+
+def test_templates_are_no_duplicates() -> None:
+    """marin #6854: 859,092 function calls that share a template became 2."""
+    rng = np.random.default_rng(4)
+    frame = " ".join(f"frame{i}" for i in range(60))
+    fill = [" ".join(f"fill{k}" for k in rng.integers(0, 10**6, 40)) for _ in range(300)]
+    assert _near_pairs([f"{frame} {text}" for text in fill]) == []
