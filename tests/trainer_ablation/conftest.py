@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 import yaml
 
 from pipeline.files import write_json
+from trainer.ablation.commands import ablate
 
 FAKE_TRAIN = (sys.executable, str(Path(__file__).with_name("fake_train.py")))
 
@@ -29,6 +31,23 @@ def fake_train() -> tuple[str, ...]:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder with study.yaml, its base, and what a study reads of a corpus."""
+    return make_folder(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def trained_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = make_folder(tmp_path_factory.mktemp("trained"))
+    assert ablate([str(folder / "study.yaml")], FAKE_TRAIN) == 0
+    return folder
+
+
+@pytest.fixture
+def trained(trained_once: Path, tmp_path: Path) -> Path:
+    """A folder with a finished study; a copy, so that a moved study is a finished one too."""
+    return shutil.copytree(trained_once, tmp_path / "moved")
+
+
+def make_folder(path: Path) -> Path:
     stage = {"fingerprint": "0", "totals": {"documents": 1250}, "seconds": 1, "cpu_seconds": 1}
     ingest = {
         "records": 1300,
@@ -42,12 +61,12 @@ def folder(tmp_path: Path) -> Path:
         "heldout": {**stage, "totals": {"documents": 50, "sets": 2}},
         "matches": {**stage, "totals": {"documents": 52}},
     }
-    corpus = tmp_path / "corpus"
+    corpus = path / "corpus"
     write_json(corpus / "corpus.json", {"format": 1, "stages": stages})
     record = {"outputs": {"documents/part-00000.parquet": {"bytes": 9, "xxh3": "abc"}}}
     write_json(corpus / "stats" / "ingest" / "part-00000.json", record)
     write_yaml(
-        tmp_path / "mixture.yaml",
+        path / "mixture.yaml",
         {
             "corpora": {"web": "corpus"},
             "sequence_length": 64,
@@ -55,9 +74,9 @@ def folder(tmp_path: Path) -> Path:
             "sources": {"pages": {"from": "web", "where": "true"}},
         },
     )
-    write_yaml(tmp_path / "run.yaml", {"mixture": "mixture.yaml", "model": "0.4M", "tokens": "1M"})
-    write_yaml(tmp_path / "study.yaml", STUDY)
-    return tmp_path
+    write_yaml(path / "run.yaml", {"mixture": "mixture.yaml", "model": "0.4M", "tokens": "1M"})
+    write_yaml(path / "study.yaml", STUDY)
+    return path
 
 
 def write_yaml(path: Path, content: object) -> None:

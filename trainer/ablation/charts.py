@@ -54,7 +54,7 @@ def number(value: float) -> str:
     for size, unit in ((1e9, "B"), (1e6, "M"), (1e3, "k")):
         if abs(value) >= size:
             return f"{value / size:g}{unit}"
-    return f"{value:.4g}"
+    return f"{value:.4g}".replace("-", "−")
 
 
 def curves(
@@ -118,7 +118,7 @@ def intervals(rows: Sequence[Interval], x_label: str) -> str:
     parts = [_open(WIDTH, height, x_label)]
     for x in ticks(low, high):
         parts.append(_line(px(x), 4, px(x), height - 40, "zero" if abs(x) < 1e-12 else "grid"))
-        parts.append(_text(px(x), height - 24, f"{x:+.4g}" if abs(x) > 1e-12 else "0", "middle"))
+        parts.append(_text(px(x), height - 24, number(round(x, 12)), "middle"))
     for index, row in enumerate(rows):
         y = ROW * index + 38.0
         style = "strong" if row.emphasis else "plain"

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 from pipeline.config import ConfigError
 from trainer.ablation.report import write_report
-from trainer.ablation.results import compare, read_scores, sentence
+from trainer.ablation.results import compare, read_scores
 from trainer.ablation.runs import TRAIN, finished, run_all
 from trainer.ablation.study import Study, changes, load_study
+from trainer.ablation.wording import sentence
 from trainer.metrics import Progress
 
 EXAMPLE = """\

@@ -13,8 +13,9 @@ from typing import Any
 from pipeline.files import read_json, replacing, write_json
 from trainer.ablation import charts, evidence, render
 from trainer.ablation.render import Section, Table
-from trainer.ablation.results import Outcome, Row, interval, sentence, signed
+from trainer.ablation.results import Outcome, Row
 from trainer.ablation.study import Study
+from trainer.ablation.wording import interval, percent, sentence, signed
 
 
 def write_report(study: Study, outcome: Outcome) -> tuple[Path, Path]:
@@ -75,7 +76,7 @@ def _how_sure(study: Study, outcome: Outcome) -> Section:
     seeds, items = len(study.settings.seeds), outcome.primary.num_items
     weights = study.settings.primary.languages
     total = sum(weights.values())
-    mean = ", ".join(f"{name} {weight / total * 100:.0f} %" for name, weight in weights.items())
+    mean = ", ".join(f"{name} {percent(weight / total)}" for name, weight in weights.items())
     first = next(iter(outcome.primary.differences.values()))
     noise = ""
     if first.seed_error is not None and first.item_error is not None:
@@ -99,11 +100,12 @@ def _how_sure(study: Study, outcome: Outcome) -> Section:
         ),
         figure=charts.intervals(rows, f"difference from “{study.baseline}” in bits per byte"),
         after=(
-            f"The interval holds the true difference with {outcome.confidence * 100:.3g} % "
-            f"confidence, whatever {seeds} seeds (initial weights and order of the data) and "
-            f"{items:,} held-out documents chance had given us; where it includes zero, the arms "
-            f"cannot be told apart.{noise} It speaks of models of this size, trained this long, "
-            "and of text like the held-out text; not of larger models.",
+            f"The bars are intervals: were the study repeated with other seeds and other held-out "
+            f"documents of the same kind, {percent(outcome.confidence)} of them would hold the "
+            "true difference. Where a bar includes zero, the arms cannot be told apart.",
+            f"Here are {seeds} seeds (initial weights and order of the data) and {items:,} "
+            f"documents.{noise} The answer is about models of this size, trained this long, and "
+            "about text like the held-out text; larger models were not asked.",
         ),
     )
 
@@ -150,7 +152,7 @@ def _by_set(study: Study, outcome: Outcome) -> Section:
                 study.baseline,
                 arms[0] if len(arms) == 1 else "arm",
                 "difference",
-                f"{outcome.confidence * 100:.3g} % interval",
+                f"{percent(outcome.confidence)} interval",
                 "verdict",
             ),
             tuple(rows),

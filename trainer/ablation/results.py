@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -177,48 +176,3 @@ def _by_set(items: Sequence[Item]) -> dict[str, list[int]]:
         name if spoken.count(name) == 1 else f"{name} ({language})": chosen
         for (name, language), chosen in sorted(groups.items())
     }
-
-
-def signed(value: float) -> str:
-    """Bits per byte with a sign."""
-    return f"{value:+.4f}".replace("-", "−")
-
-
-def interval(d: Difference) -> str:
-    """The interval, a dash where there is none."""
-    return "–" if d.low is None or d.high is None else f"{signed(d.low)} to {signed(d.high)}"
-
-
-def sentence(study: Study, outcome: Outcome, arm: str) -> str:
-    """The verdict on an arm, in one plain sentence."""
-    d, base = outcome.primary.differences[arm], study.baseline
-    name = " and ".join(study.settings.primary.languages)
-    if d.low is None:
-        return (
-            f"Undecided: with {len(d.per_seed)} seed{'s' * (len(d.per_seed) > 1)} nothing can be "
-            f"said about “{arm}” against “{base}”; at least 3 seeds are needed."
-        )
-    bounds = f"{outcome.confidence * 100:.3g} % interval {interval(d)}"
-    verdict = outcome.verdicts[arm]
-    base_bits = math.fsum(outcome.primary.bits[base]) / len(d.per_seed)
-    if verdict in ("better", "worse"):
-        fewer = "fewer" if verdict == "better" else "more"
-        return (
-            f"“{arm}” is {verdict} than “{base}”: it needs {abs(d.estimate):.4f} {fewer} bits per "
-            f"byte of held-out text ({abs(d.estimate) / base_bits * 100:.1f} %; {bounds}; {name})."
-        )
-    if verdict == "undecided":
-        return (
-            f"Undecided: the difference between “{arm}” and “{base}” is {signed(d.estimate)} bits "
-            f"per byte of held-out text, within the noise ({bounds}; {name})."
-        )
-    sides = {
-        side: [r.name for r in outcome.sets if r.differences[arm].verdict == side]
-        for side in ("better", "worse")
-    }
-    return (
-        f"Undecided, because it depends on the held-out set: “{arm}” is better than “{base}” on "
-        f"{', '.join(sides['better']) or 'none alone'} and worse on "
-        f"{', '.join(sides['worse']) or 'none alone'} (all together {signed(d.estimate)} bits per "
-        f"byte; {bounds})."
-    )

@@ -15,6 +15,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
@@ -60,12 +61,13 @@ def run_all(study: Study, progress: Progress, command: Sequence[str] = TRAIN) ->
     workers = min(study.settings.workers, len(waiting))
     threads = max(1, (os.cpu_count() or 1) // workers)
     living: list[subprocess.Popen[bytes]] = []
+    stop = threading.Event()  # a run failed: no other starts
     with ThreadPoolExecutor(workers) as pool:
-        futures = [pool.submit(_execute, run, threads, command, living) for run in waiting]
+        futures = [pool.submit(_execute, run, threads, command, living, stop) for run in waiting]
         try:
             _watch(waiting, futures, progress)
         except BaseException:  # also Ctrl-C: no process outlives the study
-            pool.shutdown(wait=False, cancel_futures=True)
+            stop.set()
             for process in living:
                 process.terminate()
             raise
@@ -73,11 +75,15 @@ def run_all(study: Study, progress: Progress, command: Sequence[str] = TRAIN) ->
 
 
 def _execute(
-    run: Run, threads: int, command: Sequence[str], living: list[subprocess.Popen[bytes]]
+    run: Run,
+    threads: int,
+    command: Sequence[str],
+    living: list[subprocess.Popen[bytes]],
+    stop: threading.Event,
 ) -> None:
     run.folder.mkdir(parents=True, exist_ok=True)
     with _held(run.folder) as lock:
-        if finished(run):  # by the process that held it before
+        if stop.is_set() or finished(run):  # by the process that held it before
             return
         _settle(run, threads)
         began = time.time()
@@ -94,6 +100,7 @@ def _execute(
             process.returncode = os.waitstatus_to_exitcode(status)
             living.remove(process)
         if process.returncode != 0:
+            stop.set()
             raise RunError(_failure(run, process.returncode))
         write_json(
             run.folder / "finished.json",

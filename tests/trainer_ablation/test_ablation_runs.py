@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import io
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from pipeline.files import read_json
+from trainer.ablation.runs import RunError, finished, run_all, tokens_done
+from trainer.ablation.study import load_study
+from trainer.metrics import Progress
+
+ALL = [f"{arm}/seed-{n}" for arm in ("as-it-comes", "deduplicated") for n in (1, 2, 3)]
+
+
+def calls(folder: Path) -> list[str]:
+    """Runs that the fake trainer was called for, since last asked."""
+    path = folder / "study" / "calls.txt"
+    found = sorted(path.read_text().splitlines()) if path.exists() else []
+    path.unlink(missing_ok=True)
+    return found
+
+
+def run(folder: Path, fake_train: tuple[str, ...]) -> str:
+    out = io.StringIO()
+    run_all(load_study(folder / "study.yaml"), Progress(out), fake_train)
+    return out.getvalue()
+
+
+def edit(folder: Path, name: str, **values: object) -> None:
+    content = yaml.safe_load((folder / name).read_text())
+    (folder / name).write_text(yaml.safe_dump({**content, **values}, sort_keys=False))
+
+
+def test_finished_runs_are_skipped(trained: Path, fake_train: tuple[str, ...]):
+    assert calls(trained) == ALL
+    assert run(trained, fake_train) == ""
+    assert calls(trained) == []
+
+
+def test_a_run_is_a_folder_that_trains_by_itself(trained: Path, trained_once: Path):
+    place = trained / "study" / "deduplicated" / "seed-2"
+    settings = yaml.safe_load((place / "run.yaml").read_text())
+    mixture = yaml.safe_load((place / "mixture.yaml").read_text())
+    assert (settings["seed"], settings["mixture"], settings["output"]) == (2, "mixture.yaml", ".")
+    assert settings["threads"] == max(1, (os.cpu_count() or 1) // 2)
+    assert (mixture["seed"], mixture["unique"]) == (2, "near")
+    at = trained_once / place.relative_to(trained)
+    assert (place / "log.txt").read_text() == f"training {at}\n"
+    assert sorted(read_json(place / "finished.json")) == ["cpu_seconds", "key", "wall_seconds"]
+
+
+def test_a_changed_arm_runs_again_from_nothing(trained: Path, fake_train: tuple[str, ...]):
+    calls(trained)
+    for arm in ("as-it-comes", "deduplicated"):
+        (trained / "study" / arm / "seed-1" / "checkpoints").mkdir()
+    arms = {"as-it-comes": {}, "deduplicated": {"mixture": {"unique": "exact"}}}
+    edit(trained, "study.yaml", arms=arms)
+    assert run(trained, fake_train).endswith("3 runs trained, 3 had finished before\n")
+    assert calls(trained) == ALL[3:]
+    assert not (trained / "study" / "deduplicated" / "seed-1" / "checkpoints").exists()
+    assert (trained / "study" / "as-it-comes" / "seed-1" / "checkpoints").exists()
+
+
+def test_more_seeds_run_alone(trained: Path, fake_train: tuple[str, ...]):
+    calls(trained)
+    edit(trained, "study.yaml", seeds=[1, 2, 3, 4])
+    run(trained, fake_train)
+    assert calls(trained) == ["as-it-comes/seed-4", "deduplicated/seed-4"]
+
+
+def test_a_failed_run_is_named_with_the_end_of_its_log(
+    folder: Path, fake_train: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+):
+    edit(folder, "study.yaml", workers=1)
+    monkeypatch.setenv("FAKE_FAIL", "as-it-comes/seed-2")
+    with pytest.raises(RunError) as error:
+        run(folder, fake_train)
+    place = folder / "study" / "as-it-comes" / "seed-2"
+    assert str(error.value) == (
+        f"arm `as-it-comes`, seed 2: training ended with exit code 1; the end of {place}/log.txt:\n"
+        f"  training {place}\n"
+        "  loss is not a number at step 3\n"
+        "mend the cause and call again: finished runs are kept, this one goes on"
+    )
+    assert calls(folder) == ALL[:2]
+    monkeypatch.delenv("FAKE_FAIL")
+    run(folder, fake_train)
+    assert calls(folder) == ALL[1:]
+
+
+def test_killed_at_random_it_ends_with_the_same_report(folder: Path, fake_train: tuple[str, ...]):
+    """The study process is killed alone: the run under way trains on and is waited for."""
+    code = (
+        "import sys; from trainer.ablation.commands import ablate; "
+        "sys.exit(ablate([sys.argv[1]], sys.argv[2:]))"
+    )
+    command = [sys.executable, "-c", code, str(folder / "study.yaml"), *fake_train]
+    rng = random.Random(3)
+    for _ in range(2):
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        calls_path = folder / "study" / "calls.txt"
+        before = calls_path.stat().st_size if calls_path.exists() else 0
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline and process.poll() is None:
+            if calls_path.exists() and calls_path.stat().st_size > before:
+                break
+            time.sleep(0.02)
+        time.sleep(rng.random() * 0.3)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    subprocess.run(command, check=True, capture_output=True)
+    killed = (folder / "study" / "verdict.json").read_bytes()
+    for path in (folder / "study").rglob("finished.json"):
+        path.unlink()
+    subprocess.run(command, check=True, capture_output=True)
+    assert (folder / "study" / "verdict.json").read_bytes() == killed
+
+
+def test_progress_reads_whole_lines_only(folder: Path):
+    one = load_study(folder / "study.yaml").runs[0]
+    assert tokens_done(one) == 0
+    assert not finished(one)
+    one.folder.mkdir(parents=True)
+    (one.folder / "metrics.jsonl").write_text('{"tokens": 10}\n{"tokens": 20}\n{"tok')
+    assert tokens_done(one) == 20

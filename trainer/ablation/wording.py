@@ -1,0 +1,57 @@
+"""Verdicts and numbers in words, for people."""
+
+from __future__ import annotations
+
+import math
+
+from trainer.ablation.results import Outcome
+from trainer.ablation.statistics import MIN_ITEMS, MIN_SEEDS, Difference
+from trainer.ablation.study import Study
+
+
+def sentence(study: Study, outcome: Outcome, arm: str) -> str:
+    """The verdict on an arm, in one plain sentence."""
+    d, base, verdict = outcome.primary.differences[arm], study.baseline, outcome.verdicts[arm]
+    if d.low is None:
+        return (
+            f"Undecided: {len(d.per_seed)} seeds and {d.num_items} held-out documents say nothing "
+            f"certain about “{arm}” against “{base}”; give at least {MIN_SEEDS} seeds, and "
+            f"{MIN_ITEMS} documents in each language."
+        )
+    mean = f"mean of {' and '.join(study.settings.primary.languages)}"
+    bounds = f"{percent(outcome.confidence)} interval {interval(d)}"
+    if verdict in ("better", "worse"):
+        share = abs(d.estimate) / (math.fsum(outcome.primary.bits[base]) / len(d.per_seed))
+        return (
+            f"“{arm}” is {verdict} than “{base}”: {abs(d.estimate):.4f} bits per byte "
+            f"({share:.1%}) {'fewer' if verdict == 'better' else 'more'} on held-out text "
+            f"({mean}; {bounds})."
+        )
+    if verdict == "undecided":
+        return (
+            f"Undecided: the difference between “{arm}” and “{base}” is {signed(d.estimate)} bits "
+            f"per byte on held-out text, within the noise ({mean}; {bounds})."
+        )
+    better, worse = (
+        [row.name for row in outcome.sets if row.differences[arm].verdict == side]
+        for side in ("better", "worse")
+    )
+    return (
+        f"Undecided, because it depends on the held-out set: “{arm}” is better than “{base}” on "
+        f"{', '.join(better) or 'all together'} and worse on {', '.join(worse) or 'all together'} "
+        f"({signed(d.estimate)} bits per byte, {mean}; {bounds})."
+    )
+
+
+def signed(value: float) -> str:
+    """A difference in bits per byte."""
+    return f"{value:+.4f}".replace("-", "−")
+
+
+def interval(d: Difference) -> str:
+    """Both ends, a dash where there is no interval."""
+    return "–" if d.low is None or d.high is None else f"{signed(d.low)} to {signed(d.high)}"
+
+
+def percent(share: float) -> str:
+    return f"{share * 100:.3g}%"
