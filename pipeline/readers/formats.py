@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from pipeline.readers import Bad, Piece, Record, jsonl
+from pipeline.readers import Bad, Piece, Record, document, jsonl, parquet, warc
 from pipeline.readers.files import file_size
 from pipeline.settings import Input
 
@@ -19,6 +19,10 @@ class Reader:
 
 READERS: dict[str, Reader] = {
     "jsonl": Reader((".jsonl", ".ndjson", ".json"), jsonl.cut, jsonl.read),
+    "parquet": Reader((".parquet",), parquet.cut, parquet.read),
+    "warc": Reader((".warc",), warc.cut, warc.read),
+    "text": Reader((".txt", ".text", ".md"), document.cut, document.read_text),
+    "html": Reader((".html", ".htm", ".xhtml"), document.cut, document.read_html),
 }
 
 COMPRESSED = (".gz", ".zst", ".zstd")  # looked through; the bytes say which it is

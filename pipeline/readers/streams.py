@@ -102,6 +102,29 @@ def _gunzip(blocks: Iterator[bytes]) -> Iterator[bytes]:
         raise BrokenStream("truncated_gzip", "the gzip stream ends before its end-of-stream marker")
 
 
+def members(path: str) -> Iterator[tuple[int, int]]:
+    """Where each member of a gzip file begins: (byte of the file, byte of the stream).
+
+    Ends at a fault without a word: `chunks` reports it when it comes there.
+    """
+    with open_file(path) as file:
+        at = total = 0
+        member = None
+        for block in _blocks(file, PACKED_BYTES, None):
+            while block:
+                if member is None:
+                    yield at, total
+                    member = zlib.decompressobj(wbits=31)
+                try:
+                    total += len(member.decompress(block))
+                except zlib.error:
+                    return
+                at += len(block) - len(member.unused_data)
+                block = member.unused_data
+                if member.eof:
+                    member = None
+
+
 def _salvage(member: zlib._Decompress, block: bytes) -> bytes:
     """What a failing block yields before the byte at which it fails."""
     good = bytearray()

@@ -1,0 +1,53 @@
+"""The licence that a page states, with the tag or link that states it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+_CC = re.compile(
+    r"creativecommons\.org/(?:licenses/([a-z-]+)/(\d\.\d)|publicdomain/(zero|mark)/(\d\.\d))",
+    re.IGNORECASE,
+)
+_PUBLIC_DOMAIN = {"zero": "CC0", "mark": "PDM"}
+RIGHTS = ("dc.rights", "dcterms.rights", "dcterms.license", "dc.license", "copyright")
+
+
+def licence(tree: Any, html: str) -> tuple[str | None, str | None]:
+    """(licence, evidence). A `rel=license` link first, then a Creative Commons link, then <meta>.
+
+    A licence is a short name (`CC-BY-SA-4.0`) where its address says so, else what the page gives.
+    """
+    if "license" in html or "creativecommons.org" in html:
+        links = tree.document.query_selector_all(
+            'a[rel~="license"], link[rel~="license"], a[href*="creativecommons.org/"]'
+        )
+        for link in sorted(
+            links, key=lambda link: "license" not in (link.get_attribute("rel") or "")
+        ):
+            href = link.get_attribute("href") or ""
+            if href and ("license" in (link.get_attribute("rel") or "") or _CC.search(href)):
+                return short_name(href), opening_tag(link)
+    for name in RIGHTS:
+        if name in html.lower():
+            meta = tree.document.query_selector(f'meta[name="{name}" i]')
+            content = meta.get_attribute("content") if meta is not None else None
+            if content:
+                return short_name(content), opening_tag(meta)
+    return None, None
+
+
+def short_name(address: str) -> str:
+    """`CC-BY-SA-4.0` for an address of Creative Commons, else the text itself."""
+    match = _CC.search(address)
+    if match is None:
+        return " ".join(address.split())[:200]
+    if match[3]:
+        return f"{_PUBLIC_DOMAIN[match[3].lower()]}-{match[4]}"
+    return f"CC-{match[1].upper()}-{match[2]}"
+
+
+def opening_tag(node: Any) -> str:
+    """The tag as evidence, without what it holds."""
+    html: str = node.outer_html
+    return html[: html.find(">") + 1][:500]

@@ -1,0 +1,94 @@
+"""What a page says of itself: title, address, dates, robots, licence. Columns of DOCUMENTS."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from datetime import date
+from typing import Any
+
+from pipeline.pages.licence import licence
+
+# Names of <meta> (name or property, lower case) that give the date of publication, best first.
+PUBLISHED = (
+    "article:published_time",
+    "datepublished",
+    "dc.date.issued",
+    "dcterms.issued",
+    "dc.date",
+    "pubdate",
+    "publishdate",
+    "date",
+)
+_DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)|(\d{4})(\d\d)(\d\d)(?!\d)")
+
+
+def metadata(tree: Any, html: str) -> dict[str, Any]:
+    """Columns that the page fills; a column that it does not is missing."""
+    metas = dict(reversed(list(_metas(tree))))  # the first of a name counts
+    found_licence, evidence = licence(tree, html)
+    title = " ".join((tree.title or "").split())
+    fields = {
+        "title": title or metas.get("og:title"),
+        "canonical_url": _canonical(tree) or metas.get("og:url"),
+        "published_date": _published(tree, metas),
+        "robots_meta": metas.get("robots"),
+        "licence": found_licence,
+        "licence_evidence": evidence,
+    }
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _metas(tree: Any) -> Iterator[tuple[str, str]]:
+    for node in tree.document.query_selector_all("meta[content]"):
+        for attribute in ("name", "property", "itemprop"):
+            name = node.get_attribute(attribute)
+            content = node.get_attribute("content").strip()
+            if name and content:
+                yield name.strip().lower(), content
+
+
+def _canonical(tree: Any) -> str | None:
+    link = tree.document.query_selector('link[rel~="canonical"][href]')
+    return (link.get_attribute("href").strip() or None) if link is not None else None
+
+
+def _published(tree: Any, metas: dict[str, str]) -> date | None:
+    """<meta>, then JSON-LD, then the first <time>; what is no date is passed over."""
+    times = tree.document.query_selector_all("time[datetime]")
+    stated = [metas[name] for name in PUBLISHED if name in metas]
+    for value in [*stated, *_linked_data(tree), *(t.get_attribute("datetime") for t in times[:1])]:
+        found = _date(value)
+        if found is not None:
+            return found
+    return None
+
+
+def _linked_data(tree: Any) -> Iterator[str]:
+    for script in tree.document.query_selector_all('script[type="application/ld+json"]'):
+        try:
+            yield from _dates_in(json.loads(script.text_content))
+        except (ValueError, RecursionError):
+            continue
+
+
+def _dates_in(value: Any) -> Iterator[str]:
+    if isinstance(value, list):
+        for item in value:
+            yield from _dates_in(item)
+    elif isinstance(value, dict):
+        if isinstance(value.get("datePublished"), str):
+            yield value["datePublished"]
+        yield from _dates_in(value.get("@graph"))
+
+
+def _date(value: str) -> date | None:
+    match = _DATE.match(value.strip())
+    if match is None:
+        return None
+    year, month, day = (int(part) for part in match.groups() if part)
+    try:
+        return date(year, month, day)
+    except ValueError:
+        return None

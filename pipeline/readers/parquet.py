@@ -1,0 +1,95 @@
+"""Parquet: one record a row, cut at row groups. Strings are decoded here, value by value: one
+invalid byte costs its row, where Arrow's own conversion would fail the whole batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipeline.readers import Bad, Piece, Record, excerpt
+from pipeline.readers.rows import from_row
+from pipeline.readers.streams import open_file
+from pipeline.settings import Input
+
+BATCH_ROWS = 1024
+
+
+def cut(path: str, file: str, size: int, shard_bytes: int) -> list[Piece]:
+    """Ranges of row groups; a file without a readable footer is one piece, a reject."""
+    try:
+        with open_file(path) as stream:
+            metadata = pq.read_metadata(stream)
+    except (pa.ArrowException, OSError):
+        return [Piece(path, file, num_bytes=size)] if size else []
+    groups = [metadata.row_group(index).total_byte_size for index in range(metadata.num_row_groups)]
+    pieces: list[Piece] = []
+    begin, weight = 0, 0
+    for index, group in enumerate(groups, 1):
+        weight += group
+        if weight >= shard_bytes or index == len(groups):
+            pieces.append(Piece(path, file, begin, index, num_bytes=weight))
+            begin, weight = index, 0
+    return pieces
+
+
+def read(piece: Piece, source: Input, extractor: str) -> Iterator[Record | Bad]:
+    """Records of the piece's row groups, offset = row number in the file."""
+    del extractor
+    row = 0
+    try:
+        with open_file(piece.path) as stream:
+            if not stream.read(1):
+                return
+            table = pq.ParquetFile(stream)
+            sizes = [table.metadata.row_group(i).num_rows for i in range(table.num_row_groups)]
+            row = sum(sizes[: piece.begin])
+            names = table.schema_arrow.names
+            if source.text not in names:
+                for offset in range(row, row + sum(sizes[piece.begin : piece.end])):
+                    yield from_row(dict.fromkeys(names), offset, 0, source)
+                return
+            groups = range(len(sizes))[piece.begin : piece.end]
+            wanted = {source.text, source.id, source.url, *source.keep}
+            columns = [name for name in names if name in wanted]
+            for batch in table.iter_batches(BATCH_ROWS, list(groups), columns):
+                for item in _records(batch, row, source):
+                    yield item
+                    row = item.offset + 1
+    except (pa.ArrowException, OSError) as error:
+        yield Bad(row, 0, "bad_parquet", f"{piece.file}: not readable from row {row}: {error}")
+
+
+def _records(batch: pa.RecordBatch, row: int, source: Input) -> Iterator[Record | Bad]:
+    names = batch.schema.names
+    columns = [_values(column) for column in batch.columns]
+    for offset, values in enumerate(zip(*columns, strict=True), row):
+        raw = dict(zip(names, values, strict=True))
+        text = raw[source.text]
+        size = len(text) if isinstance(text, bytes) else 0
+        try:
+            yield from_row({k: _decoded(v) for k, v in raw.items()}, offset, size, source)
+        except UnicodeDecodeError as error:
+            detail = f"byte {error.start} of a string is not UTF-8: {error.reason}"
+            yield Bad(offset, size, "bad_utf8", detail, excerpt(error.object))
+
+
+def _values(column: pa.Array) -> list[Any]:
+    """Strings as `_Utf8`, not yet decoded; anything else as its Python value."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        binary = column.cast(pa.large_binary())
+        return [None if value is None else _Utf8(value) for value in binary.to_pylist()]
+    return list(column.to_pylist())
+
+
+class _Utf8(bytes):
+    """Bytes of a string column, told from those of a binary column."""
+
+
+def _decoded(value: Any) -> Any:
+    return value.decode() if isinstance(value, _Utf8) else value
