@@ -49,12 +49,17 @@ def code(module: str) -> str:
 
 @functools.cache
 def _path(module: str) -> Path | None:
-    """Source file of a module of this project; None for a name that is no module."""
-    try:
-        spec = importlib.util.find_spec(module)
-    except ModuleNotFoundError:
+    """Source file of a module of this project; None for a name that is no module.
+
+    Found by name: `find_spec` of a name inside a module imports the module, and torch with it.
+    """
+    package, *inner = module.split(".")
+    spec = importlib.util.find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
         return None
-    return Path(spec.origin) if spec and spec.origin and spec.origin.endswith(".py") else None
+    stem = Path(spec.submodule_search_locations[0], *inner)
+    files = (stem / "__init__.py", stem.with_suffix(".py"))
+    return next((path for path in files if path.exists()), None)
 
 
 def _imports(tree: ast.AST) -> Iterator[str]:
