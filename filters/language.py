@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from filters import text as units
@@ -33,7 +34,9 @@ LID = "Joulin et al. 2016, fastText lid.176"
 _SHARE = pa.float32()
 COLUMNS: dict[str, Signal] = {
     "lang": Signal(pa.string(), "text", "ISO 639-1, else fastText's label; und: no letters", LID),
-    "lang_score": Signal(_SHARE, "text", "probability; on conflict the share of its script", LID),
+    "lang_score": Signal(
+        _SHARE, "text", "the model's probability; on conflict the weight of the script", LID
+    ),
     "lang_variant": Signal(
         pa.string(),
         "text",
@@ -73,13 +76,17 @@ class Letters(NamedTuple):
     modern: int
     chinese: int  # simplified or modern characters that Japanese does not have
 
-    def weight_of(self, script_letters: int) -> float:
-        """Share of the content: a Han, kana or Hangul letter says as much as 3 alphabetic ones."""
-        return 3 * script_letters / (self.all + 2 * (self.han + self.kana + self.hangul))
+    def ideographic_weight(self) -> float:
+        """Share of Han, kana and Hangul in the content: such a letter says as much as about three
+        letters of an alphabet.
+        """
+        ideographic = self.han + self.kana + self.hangul
+        return 3 * ideographic / max(self.all + 2 * ideographic, 1)
 
 
 _SCRIPTS = (units.HAN, units.KANA, units.HANGUL, units.LATIN)
-_IDEOGRAPHIC = units.HAN | units.KANA | units.HANGUL
+_IDEOGRAPHIC_SCRIPTS = units.HAN | units.KANA | units.HANGUL
+_IDEOGRAPHIC = ("zh", "ja", "ko")
 
 
 def _letter_bits() -> units.Bits:
@@ -137,8 +144,7 @@ def check_owner(owners: Sequence[str]) -> None:
 
 def measure(texts: pa.Array, languages: pa.Array) -> Mapping[str, pa.Array | np.ndarray]:
     """All columns of `COLUMNS` for a batch; `languages` is not read. See filters/signals.py."""
-    counts = units.count_bits(*string_buffers(texts), _LETTER_BITS, len(Letters._fields))
-    letters = [Letters(*row) for row in counts.tolist()]
+    counts, letters = count_letters(texts)
     found = identify(texts.to_pylist(), letters)
     scripts = counts[:, 1:5] / np.maximum(counts[:, :1], 1)
     return {
@@ -159,17 +165,20 @@ def measure(texts: pa.Array, languages: pa.Array) -> Mapping[str, pa.Array | np.
     }
 
 
+def count_letters(texts: pa.Array) -> tuple[npt.NDArray[np.int64], list[Letters]]:
+    """Letters of each text, as rows of an array and by name."""
+    counts = units.count_bits(*string_buffers(texts), _LETTER_BITS, len(Letters._fields))
+    return counts, [Letters(*row) for row in counts.tolist()]
+
+
 def identify(texts: Sequence[str], letters: Sequence[Letters]) -> list[tuple[str, float, bool]]:
     """Language, score and conflict of each text."""
-    views = [_view(text, n) for text, n in zip(texts, letters, strict=True) if n.all]
-    guesses = iter(predict(views))
-    found = []
-    for text, n in zip(texts, letters, strict=True):
-        if not n.all:
-            found.append(("und", 0.0, False))
-            continue
-        guess, score = next(guesses)
-        found.append(_settle(text, n, guess, score))
+    found = [("und", 0.0, False)] * len(texts)
+    lettered = [i for i, n in enumerate(letters) if n.all]
+    views = [_view(texts[i], letters[i]) for i in lettered]
+    _, seen = count_letters(pa.array(views, pa.string()))
+    for i, (guess, score), view in zip(lettered, predict(views), seen, strict=True):
+        found[i] = _settle(texts[i], letters[i], view, guess, score)
     return found
 
 
@@ -201,23 +210,27 @@ def predict(views: list[str]) -> list[tuple[str, float]]:
     return found
 
 
-def _settle(text: str, n: Letters, guess: str, score: float) -> tuple[str, float, bool]:
-    """The model's guess against the letters of the whole document."""
-    ideographic = n.han + n.kana
-    share = n.weight_of(ideographic + n.hangul)
+def _settle(
+    text: str, n: Letters, view: Letters, guess: str, score: float
+) -> tuple[str, float, bool]:
+    """The model's guess against the letters `n` of the whole document."""
+    share = n.ideographic_weight()
+    if share < 0.1 if guess in _IDEOGRAPHIC else share < 0.5 <= view.ideographic_weight():
+        # Code may outnumber the prose: a Chinese sentence under a long listing is still Chinese.
+        share = count_letters(pa.array([prose(text)]))[1][0].ideographic_weight()
     script = _language_of_script(n)
-    if guess not in ("zh", "ja", "ko"):
+    if guess not in _IDEOGRAPHIC:
         if share < 0.5:
             return guess, score, False
     elif share < 0.1:  # a few Chinese names in an English page
-        view = _view("".join(c for c in text if not units.CLASSES[ord(c)] & _IDEOGRAPHIC), n)
-        guess, score = predict([view])[0]
-        return ("und", 0.0, True) if guess in ("zh", "ja", "ko") else (guess, score, True)
-    elif guess == script or (guess == "ja" and script == "zh" and n.kana > 0.05 * ideographic):
-        return guess, score if not _undecided(n) else min(score, 0.5), False
+        rest = "".join(c for c in text if not units.CLASSES[ord(c)] & _IDEOGRAPHIC_SCRIPTS)
+        guess, score = predict([_view(rest, n)])[0]
+        return ("und", 0.0, True) if guess in _IDEOGRAPHIC else (guess, score, True)
+    elif guess == script or (guess == "ja" and script == "zh" and n.kana > 0.05 * (n.han + n.kana)):
+        return guess, min(score, 0.5) if _undecided(n) else score, False
     if _undecided(n):
         return "und", min(score, 0.5), True
-    return script, n.weight_of(n.hangul if script == "ko" else ideographic), True
+    return script, share, True
 
 
 def _language_of_script(n: Letters) -> str:

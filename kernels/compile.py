@@ -2,8 +2,9 @@
 
 numba's cache notices a change in a kernel's own file, not in the files of the kernels that it calls
 or of the constants that it froze. So the cache folder's name holds the hash of every source file
-that a kernel could come from: another version of the code looks into another folder. It must be set
-before the first kernel is declared, which is why nothing else in the project names `numba.njit`.
+that declares kernels: another version of the code looks into another folder. It must be set before
+the first kernel is declared, which is why nothing else in the project names `numba.njit`. A
+constant that a kernel freezes must therefore stand in a file with kernels.
 
 The folder is the first one that can be written: NUMBA_CACHE_DIR, the user's cache folder, the
 temporary folder (read-only installs, workers without a home).
@@ -24,11 +25,13 @@ KERNEL_FOLDERS = ("kernels", "filters", "dedup")
 
 
 def source_hash(root: Path = ROOT) -> str:
-    """16 hex digits over the names and contents of all Python files of `KERNEL_FOLDERS`."""
+    """16 hex digits over the names and contents of all files that declare kernels."""
     digest = hashlib.blake2b(digest_size=8)
     for folder in KERNEL_FOLDERS:
         for path in sorted((root / folder).rglob("*.py")):
-            digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes() + b"\0")
+            source = path.read_bytes()
+            if b"kernels.compile import" in source or folder == "kernels":
+                digest.update(str(path.relative_to(root)).encode() + b"\0" + source + b"\0")
     return digest.hexdigest()
 
 

@@ -15,12 +15,13 @@ def test_cache_folder_is_set_and_named_by_the_sources() -> None:
 def test_source_hash_follows_every_kernel_file(tmp_path: Path) -> None:
     for folder in compiling.KERNEL_FOLDERS:
         (tmp_path / folder).mkdir()
+    source = "from kernels.compile import kernel\nX = 1\n"
     empty = compiling.source_hash(tmp_path)
-    (tmp_path / "dedup" / "a.py").write_text("X = 1\n")
+    (tmp_path / "dedup" / "a.py").write_text(source)
     first = compiling.source_hash(tmp_path)
-    (tmp_path / "dedup" / "a.py").write_text("X = 2\n")
+    (tmp_path / "dedup" / "a.py").write_text(source.replace("1", "2"))
     second = compiling.source_hash(tmp_path)
-    (tmp_path / "dedup" / "notes.txt").write_text("not code")
+    (tmp_path / "dedup" / "plain.py").write_text("X = 1\n")
     assert len({empty, first, second}) == 3
     assert compiling.source_hash(tmp_path) == second
 

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import importlib.metadata
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from filters.language import COLUMNS, check_owner, measure
+
+CODE = (
+    "```python\n"
+    + "def quick_sort(items, key=None):\n    return sorted(items, key=key)\n" * 30
+    + "```\n"
+)
+
+
+def identified(text: str) -> dict[str, Any]:
+    columns = measure(pa.array([text], pa.string()), pa.array([""]))
+    assert list(columns) == list(COLUMNS)
+    return {name: pa.array(column)[0].as_py() for name, column in columns.items()}
+
+
+@pytest.mark.parametrize(
+    ("text", "lang", "variant"),
+    [
+        ("今天天气很好，我们去公园。", "zh", "Hans"),
+        ("今天天氣很好，我們去公園。", "zh", "Hant"),
+        ("佢哋喺度做緊嘢，冇時間食飯。", "zh", "yue"),
+        ("The weather is fine today, so we walk.", "en", ""),
+        ("a\nb c\nthe end of the line", "en", ""),  # predict takes one line at a time
+        ("PROJECT TAGGING CRITERIA", "en", ""),  # fastText #1181: Korean
+        ("東京都庁へ行きました。", "ja", ""),
+        ("오늘은 날씨가 좋습니다.", "ko", ""),
+        ("Сегодня хорошая погода, мы идём в парк.", "ru", ""),
+        ("", "und", ""),  # fastText PR #876
+        (" \n", "und", ""),
+        ("123 。！😀", "und", ""),
+    ],
+)
+def test_language_and_variant(text: str, lang: str, variant: str) -> None:
+    row = identified(text)
+    assert (row["lang"], row["lang_variant"]) == (lang, variant)
+    assert row["lang_conflict"] is False
+    assert (row["lang_score"] == 0.0) == (lang == "und")
+
+
+@pytest.mark.parametrize("text", ["東京都庁", "漢字", "大阪市立図書館"])
+def test_a_few_kanji_are_not_called_chinese_with_confidence(text: str) -> None:
+    row = identified(text)  # language-detection #73
+    assert row["lang"] == "und"
+    assert row["lang_score"] <= 0.5
+
+
+def test_han_without_kana_is_not_japanese() -> None:
+    row = identified("白日依山盡黃河入海流欲窮千里目更上一層樓")  # by Wang Zhihuan, about 700
+    assert (row["lang"], row["lang_variant"]) == ("zh", "Hant")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"# 快速排序\n\n[English](README.md) | [Issues](https://x.y/issues)\n\n{CODE}\n这里说明怎样使用它。",
+        '.TH SORT 1 "2024" "sort 1.0" "User Commands"\n.SH 名称\nsort \\- 给行排序\n.SH 语法\n'
+        ".B sort\n[\\fI选项\\fR]... [\\fI文件\\fR]...\n.SH 描述\n把各行排序后写到标准输出。\n",
+        "<div class='nav'><a href='/home'>首页</a></div><p>把文件的各行排序后写出。</p>" * 3,
+    ],
+)
+def test_markup_and_code_do_not_hide_chinese(text: str) -> None:
+    assert identified(text)["lang"] == "zh"
+
+
+def test_conflict_is_settled_by_the_whole_document() -> None:
+    head = "This page was translated by volunteers. Please see the notes about the licence. " * 30
+    row = identified(head + "把文件的各行排序后写到标准输出，然后结束。" * 300)
+    assert (row["lang"], row["lang_conflict"], row["lang_variant"]) == ("zh", True, "Hans")
+    assert row["lang_score"] == pytest.approx(3 * row["han_share"] / (1 + 2 * row["han_share"]))
+    row = identified("把文件的各行排序后写到标准输出，然后结束。" * 80 + head * 40)
+    assert (row["lang"], row["lang_conflict"]) == ("en", True)
+
+
+def test_shares_count_letters_of_the_whole_document() -> None:
+    row = identified("中文ab 12。あ한й" + " " * 5000)
+    assert [row[f"{name}_share"] for name in ("han", "kana", "hangul", "latin")] == [
+        pytest.approx(share) for share in (2 / 7, 1 / 7, 1 / 7, 2 / 7)
+    ]
+
+
+@given(
+    st.text(
+        st.sampled_from("aB你好のー한й\n`[](<>.…😀 \u3000") | st.characters(codec="utf-8"),
+        max_size=60,
+    )
+)
+def test_every_text_has_a_row(text: str) -> None:
+    row = identified(text)
+    assert [name for name, value in row.items() if value is None] == []
+    assert 0.0 <= row["lang_score"] <= 1.0
+    assert row["lang_variant"] in ("", "Hans", "Hant", "yue", "wuu", "lzh")
+    assert row["lang"] == "zh" or row["lang_variant"] == ""
+    assert (
+        0.0
+        <= row["han_share"] + row["kana_share"] + row["hangul_share"] + row["latin_share"]
+        <= 1.001
+    )
+
+
+@pytest.mark.parametrize(
+    ("owners", "message"),
+    [
+        ([], "belongs to no package"),
+        (
+            ["fasttext", "fasttext-predict"],
+            r"belongs to \['fasttext', 'fasttext-predict'\]; exactly",
+        ),
+    ],
+)
+def test_module_of_no_or_several_packages_is_refused(owners: list[str], message: str) -> None:
+    with pytest.raises(ImportError, match=message):
+        check_owner(owners)
+
+
+def test_one_package_owns_the_module_here() -> None:
+    check_owner(importlib.metadata.packages_distributions()["fasttext"])
