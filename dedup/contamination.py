@@ -114,6 +114,7 @@ def _count_shared(
                 continue
             if num_found == len(found):
                 found = np.concatenate((found, found))
-            found[num_found] = document, text, shared
+            found[num_found, 0], found[num_found, 1] = document, text
+            found[num_found, 2] = shared
             num_found += 1
     return found[:num_found, 0], found[:num_found, 1], found[:num_found, 2]
