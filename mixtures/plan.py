@@ -21,7 +21,7 @@ from mixtures.packing import Packed, Packing, folder_of, measure, pack
 from mixtures.schedule import Schedule, make_schedule
 from mixtures.select import Selection, select
 from mixtures.spec import Mixture, load_mixture
-from mixtures.tokens import TokenShards, tokenizer_of
+from mixtures.tokens import TokenShards
 from pipeline.config import ConfigError
 
 _AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*([kKmMbBtT]?)")
@@ -113,8 +113,7 @@ def plan_selection(mixture: Mixture, selection: Selection, tokens: int, write: b
             "ask for more, or lower `sequence_length`"
         )
     roots = {name: Path(mixture.corpora[s.corpus]) for name, s in mixture.sources.items()}
-    tokenizer = tokenizer_of(sorted(set(roots.values())))
-    packing = Packing(mixture.seed, mixture.sequence_length, tokenizer)
+    packing = Packing(mixture.seed, mixture.sequence_length, selection.tokenizer)
     measured = {name: measure(docs, packing) for name, docs in selection.documents.items()}
     weights = mixture.weights()
     schedule = make_schedule(weights)
@@ -127,13 +126,12 @@ def plan_selection(mixture: Mixture, selection: Selection, tokens: int, write: b
             pack(roots[name], documents, packing)
     realised = schedule.realised()
     counts = {count.name: count for count in selection.counts}
-    any_root = next(iter(roots.values()))
-    shards = TokenShards(any_root, tokenizer)
+    shards = TokenShards(next(iter(roots.values())), selection.tokenizer)
     return Plan(
         tokens=tokens,
         sequence_length=mixture.sequence_length,
         seed=mixture.seed,
-        tokenizer=tokenizer,
+        tokenizer=selection.tokenizer,
         tokenizer_file=str(shards.folder / "tokenizer.json"),
         vocab_size=shards.vocab_size,
         bos_id=shards.bos_id,

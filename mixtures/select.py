@@ -6,8 +6,9 @@ held against each other, and every document that goes is counted with its reason
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -45,6 +46,15 @@ class Selection:
     heldout: int  # documents that some `where` selects and that are held out
     overlap: int  # documents that several sources select; the first has them
     unclaimed: tuple[Unclaimed, ...]  # documents that no source wants
+
+    def counted(self) -> dict[str, Any]:
+        """All counts, for JSON."""
+        return {
+            "sources": [asdict(count) for count in self.counts],
+            "heldout": self.heldout,
+            "overlap": self.overlap,
+            "unclaimed": [asdict(row) for row in self.unclaimed],
+        }
 
 
 def select(mixture: Mixture) -> Selection:

@@ -81,6 +81,8 @@ def write_corpus(root: Path, tiny: Tiny, shard_rows: int = 100) -> Path:
         _write(root / "documents" / name, rows, schema.DOCUMENTS)
         _write(root / "signals/language" / name, [{"lang": d.lang} for d in docs], LANGUAGE)
         _write(root / "signals/quality" / name, [{"score": d.score} for d in docs], QUALITY)
+        counts = [{"num_tokens": len(d.tokens), "num_special_literals": 0} for d in docs]
+        _write(root / "tokens" / TOKENIZER / "counts" / name, counts, schema.TOKEN_COUNTS)
     write_tokens(root, [doc.tokens for doc in tiny.docs], shard_rows)
     content = [doc.content for doc in tiny.docs]
     pairs = [dict(zip("ab", sorted((content[i], content[j])), strict=True)) for i, j in tiny.pairs]

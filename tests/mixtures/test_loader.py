@@ -97,7 +97,7 @@ def test_shares_are_met_at_every_prefix(plan: Plan) -> None:
 
 
 @given(st.data())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_resume_anywhere_equals_the_uninterrupted_sequence(plan: Plan, data: st.DataObject) -> None:
     """datasets #7901: no loss, no repeat; datasets #8308: also at the second resume."""
     whole = Loader(plan).batch(0, plan.num_windows)
@@ -115,7 +115,7 @@ def test_resume_anywhere_equals_the_uninterrupted_sequence(plan: Plan, data: st.
 
 
 @given(st.integers(1, 9), st.integers(1, 5))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_any_number_of_ranks_sees_the_same_global_sequence(
     plan: Plan, ranks: int, per_rank: int
 ) -> None:

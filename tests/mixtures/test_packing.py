@@ -66,7 +66,7 @@ def test_windows_of_a_small_selection(tmp_path: Path) -> None:
     st.integers(1, 20),
     st.integers(1, 20),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_tokens_in_is_tokens_out_and_remainder_at_any_sharding(
     lengths: list[int], length: int, part_tokens: int, one: int, two: int
 ) -> None:

@@ -49,7 +49,7 @@ def test_position_to_source_and_window_number() -> None:
 
 
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=5), st.integers(0, 300))
-@settings(deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_window_numbers_of_a_source_count_up(quotas: list[int], end: int) -> None:
     schedule = make_schedule({str(at): float(q) for at, q in enumerate(quotas)})
     source, number = schedule.locate(np.arange(end))

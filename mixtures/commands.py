@@ -1,0 +1,148 @@
+"""`assay mix`: the plan before anything runs. `assay sql`: the rows of a mixture as a table."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from mixtures.plan import Plan, parse_amount, plan_selection
+from mixtures.select import Selection, select
+from mixtures.spec import load_mixture
+from pipeline import sql_commands
+from pipeline.config import ConfigError
+from pipeline.syntax import quoted
+
+EXAMPLE = """example:
+  assay mix mixture.yaml --tokens 2M --dry-run
+"""
+
+
+def mix(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="assay mix",
+        description="Show what a mixture gives: documents, tokens, epochs, shares; then pack it.",
+        epilog=EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("mixture", type=Path, help="mixture.yaml")
+    parser.add_argument("--tokens", required=True, help="of the run: 500k, 2M, 1.5B")
+    parser.add_argument("--dry-run", action="store_true", help="plan only, pack nothing")
+    parser.add_argument("--json", action="store_true", help="the plan as JSON")
+    options = parser.parse_args(argv)
+    mixture = load_mixture(options.mixture)
+    tokens = parse_amount(options.tokens)
+    selection = select(mixture)
+    plan = plan_selection(mixture, selection, tokens, write=not options.dry_run)
+    if options.json:
+        print(json.dumps(plan.to_dict() | {"selection": selection.counted()}, indent=1))
+        return 0
+    print("\n".join(shown(plan, selection)))
+    print("nothing packed (--dry-run)" if options.dry_run else "packed:")
+    for source in plan.sources:
+        print(f"  {source.name}: {source.folder}")
+    return 0
+
+
+def sql(argv: list[str]) -> int:
+    return sql_commands.main(argv, {"selected": selected})
+
+
+def selected(connection: duckdb.DuckDBPyConnection, mixture_path: str) -> str:
+    """Make the relation of `selected('mixture.yaml')`: the documents of this corpus that the
+    mixture gives to a source, with `mixture_source`. Returns its name."""
+    [(allowed,)] = connection.execute("select current_setting('allowed_directories')").fetchall()
+    folders = {Path(folder) for folder in allowed}  # what the connection may read: its corpus
+    rows, view = f"rows of {mixture_path}", f"selected {mixture_path}"
+    connection.register(rows, _chosen(mixture_path, folders))
+    connection.execute(
+        f"create or replace temp view {quoted(view)} as select documents.*, mixture_source "
+        f"from documents join {quoted(rows)} using (id)"
+    )
+    return view
+
+
+def _chosen(mixture_path: str, folders: set[Path]) -> pa.Table:
+    """Ids (hex) and sources of the documents that a mixture takes from the corpus in `folders`."""
+    mixture = load_mixture(mixture_path)
+    names = [n for n, root in mixture.corpora.items() if Path(root).resolve() in folders]
+    if not names:
+        raise ConfigError(
+            f"{mixture_path} does not read this corpus, but {', '.join(mixture.corpora.values())}"
+        )
+    ids: list[str] = []
+    sources: list[str] = []
+    for name, documents in select(mixture).documents.items():
+        if mixture.sources[name].corpus in names:
+            ids += [document.tobytes().hex() for document in documents.id]
+            sources += [name] * len(documents)
+    columns = {"id": pa.array(ids, pa.string()), "mixture_source": pa.array(sources, pa.string())}
+    return pa.table(columns)
+
+
+def shown(plan: Plan, selection: Selection) -> Iterator[str]:
+    """The plan as lines for a screen."""
+    rows: list[tuple[Any, ...]] = [
+        ("source", "documents", "tokens", "bytes", "asked", "gets", "windows", "epochs", "at most")
+    ]
+    rows += [
+        (
+            source.name,
+            f"{source.documents:,}",
+            f"{source.num_tokens:,}",
+            f"{source.num_bytes:,}",
+            f"{100 * source.requested:.2f} %",
+            f"{100 * source.realised:.2f} %",
+            f"{source.num_windows:,}",
+            f"{source.epochs:.2f}",
+            f"{source.max_epochs:g}",
+        )
+        for source in plan.sources
+    ]
+    yield from table(rows)
+    yield ""
+    yield (
+        f"{plan.tokens:,} tokens = {plan.num_windows:,} windows of {plan.sequence_length:,}; "
+        f"shares are of tokens, exact to one window at every point of a period of "
+        f"{plan.schedule.period:,}"
+    )
+    yield f"plan {plan.fingerprint}"
+    yield ""
+    yield from table(
+        [
+            ("removed from", "selected", "copies", "near duplicates", "left"),
+            *(
+                (c.name, f"{c.claimed:,}", f"{c.copies:,}", f"{c.near:,}", f"{c.documents:,}")
+                for c in selection.counts
+            ),
+        ]
+    )
+    yield f"held out, though selected: {selection.heldout:,} documents"
+    yield f"selected by several sources: {selection.overlap:,} documents (the first has them)"
+    if not selection.unclaimed:
+        yield "every other document is claimed by a source"
+        return
+    yield ""
+    yield from table(
+        [
+            ("no source wants", "source", "language", "documents", "bytes"),
+            *(
+                (u.corpus, u.source, u.language or "-", f"{u.documents:,}", f"{u.num_bytes:,}")
+                for u in selection.unclaimed
+            ),
+        ]
+    )
+
+
+def table(rows: list[tuple[str, ...]]) -> Iterator[str]:
+    """Columns aligned: the first to the left, the others to the right."""
+    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    for first, *others in rows:
+        cells = [first.ljust(widths[0])]
+        cells += [cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True)]
+        yield "  ".join(cells)

@@ -1,0 +1,87 @@
+"""Held-out sets as an evaluation reads them: the same bytes for every arm.
+
+They belong to the corpora, not to a mixture, and hold their own text, so no arm's selection can
+touch them.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipeline import schema
+from pipeline.config import ConfigError
+from pipeline.tokenizer import Encoder
+
+
+@dataclass(frozen=True)
+class HeldoutSet:
+    """One frozen set: text of one language from one source."""
+
+    name: str
+    language: str
+    source: str
+    documents: tuple[tuple[str, str], ...]  # (content hash as hex, text), by content hash
+
+    @property
+    def num_bytes(self) -> int:
+        return sum(len(text.encode()) for _, text in self.documents)
+
+
+def evaluation_sets(roots: Iterable[str | Path], max_bytes: int | None = None) -> list[HeldoutSet]:
+    """The held-out sets of all corpora, by name; a content counts once in a set.
+
+    Args:
+        max_bytes: of text per set; documents are taken in the order of content hashes, which is
+            as good as random and the same for everyone, the first one whatever its size.
+
+    Raises:
+        ConfigError: no corpus has held-out text.
+    """
+    paths = sorted({Path(root).resolve() / "heldout" / "documents.parquet" for root in roots})
+    tables = [pq.read_table(path, schema=schema.HELDOUT) for path in paths if path.exists()]
+    rows = [row for table in tables for row in table.to_pylist()]
+    unique = {(row["set"], row["content_hash"]): row for row in rows}
+    if not unique:
+        listed = ", ".join(str(path.parent.parent) for path in paths)
+        raise ConfigError(
+            f"no held-out text in {listed}: an evaluation needs some; set `heldout.share` or "
+            "`heldout.independent` in corpus.yaml and call `assay prepare`"
+        )
+    ordered = [unique[key] for key in sorted(unique)]
+    return [
+        HeldoutSet(
+            name=name,
+            language=members[0]["language"],
+            source=members[0]["source"],
+            documents=tuple(
+                (row["content_hash"].hex(), row["text"]) for row in _capped(members, max_bytes)
+            ),
+        )
+        for name, group in itertools.groupby(ordered, key=lambda row: str(row["set"]))
+        for members in [list(group)]
+    ]
+
+
+def tokenize(sets: Sequence[HeldoutSet], encoder: Encoder) -> dict[str, list[np.ndarray]]:
+    """Ids of each document of each set, bos and eos as the tokenizer's policy says."""
+    tokens = {}
+    for heldout in sets:
+        texts = pa.array([text for _, text in heldout.documents], pa.string())
+        ids, offsets, _ = encoder.encode(texts)
+        tokens[heldout.name] = np.split(ids, offsets[1:-1])
+    return tokens
+
+
+def _capped(rows: list[dict[str, Any]], max_bytes: int | None) -> list[dict[str, Any]]:
+    if max_bytes is None:
+        return rows
+    ends = np.cumsum([len(row["text"].encode()) for row in rows])
+    return rows[: max(1, int(np.searchsorted(ends, max_bytes, side="right")))]

@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from mixture_corpus import Doc, Tiny, write_corpus
+
+from mixtures.commands import mix, sql
+from mixtures.loader import Loader
+from mixtures.plan import make_plan, parse_amount, plan_from_dict
+from pipeline.config import ConfigError
+
+SOURCES = {
+    "english": {"from": "web", "where": "lang = 'en'", "weight": 3},
+    "chinese": {"from": "web", "where": "lang = 'zh'", "weight": 1},
+}
+DOCS = [
+    *(Doc(f"an English sentence with the number {n}") for n in range(30)),
+    *(Doc(f"中文句子，第{n}句。", "zh") for n in range(30)),
+    Doc("ein Satz", "de", "qa"),
+]
+
+
+def write(
+    root: Path, sources: dict[str, Any] = SOURCES, shard_rows: int = 100, **more: Any
+) -> Path:
+    write_corpus(root / "web", Tiny(DOCS), shard_rows=shard_rows)
+    path = root / "mixture.yaml"
+    spec = {"corpora": {"web": "web"}, "sequence_length": 16, "seed": 3, "sources": sources}
+    path.write_text(yaml.safe_dump(spec | more, sort_keys=False), "utf-8")
+    return path
+
+
+def test_a_plan_says_what_will_be_seen(tmp_path: Path) -> None:
+    plan = make_plan(write(tmp_path), 1_600)
+    english, chinese = plan.sources
+    assert (plan.num_windows, plan.vocab_size, plan.bos_id, plan.eos_id) == (100, 60_000, None, 0)
+    num_tokens = [sum(len(d.tokens) for d in DOCS if d.lang == lang) for lang in ("en", "zh")]
+    assert [english.num_tokens, chinese.num_tokens] == num_tokens
+    assert [english.windows, chinese.windows] == [((n - 1) // 16,) for n in num_tokens]
+    assert [english.requested, english.realised, chinese.realised] == [0.75, 0.75, 0.25]
+    assert english.epochs == 75 / english.num_windows
+    batch = Loader(plan).batch(0, 100)
+    assert batch.tokens.shape == (100, 17)
+    rows = {bytes(t + 1 for t in doc.text.encode()) + b"\0" for doc in DOCS}
+    for ids, documents in zip(batch.tokens, batch.documents, strict=True):
+        for number in range(documents[-1] + 1):
+            piece = bytes(ids[documents == number].tolist())
+            assert any(piece in row for row in rows)
+
+
+def test_dry_run_gives_the_same_plan_and_writes_nothing(tmp_path: Path) -> None:
+    path = write(tmp_path)
+    dry = make_plan(path, 1_600, pack=False)
+    assert not (tmp_path / "web" / "packed").exists()
+    assert make_plan(path, 1_600) == dry
+
+
+def test_packed_windows_do_not_depend_on_shards(tmp_path: Path) -> None:
+    one = make_plan(write(tmp_path / "one", shard_rows=7), 1_600)
+    two = make_plan(write(tmp_path / "two", shard_rows=50), 1_600)
+    assert one.fingerprint == two.fingerprint
+    for a, b in zip(one.sources, two.sources, strict=True):
+        assert a.selection == b.selection
+        names = sorted(path.name for path in Path(a.folder).iterdir())
+        assert names == ["manifest.json", "part-00000.arrow"]
+        for name in names:
+            assert Path(a.folder, name).read_bytes() == Path(b.folder, name).read_bytes()
+
+
+def test_arms_share_what_they_do_not_change(tmp_path: Path) -> None:
+    base = make_plan(write(tmp_path), 1_600)
+    same = {"from": "web", "where": "lang = 'en' and num_bytes > 0", "weight": 3}
+    arm = make_plan(write(tmp_path, SOURCES | {"english": same}), 1_600)
+    assert [source.folder for source in arm.sources] == [source.folder for source in base.sources]
+
+
+def test_a_plan_goes_through_json(tmp_path: Path) -> None:
+    plan = make_plan(write(tmp_path), 1_600)
+    again = plan_from_dict(json.loads(json.dumps(plan.to_dict())))
+    assert again == plan
+    assert again.fingerprint == plan.fingerprint
+
+
+def test_the_fingerprint_is_over_contents(tmp_path: Path) -> None:
+    path = write(tmp_path)
+    base = make_plan(path, 1_600).fingerprint
+    assert make_plan(path, 3_200).fingerprint == base
+    weights = {name: source | {"weight": 1} for name, source in SOURCES.items()}
+    assert make_plan(write(tmp_path, weights), 1_600).fingerprint != base
+    assert make_plan(write(tmp_path, seed=4), 1_600).fingerprint != base
+
+
+def test_more_epochs_than_allowed_is_an_error_with_its_remedy(tmp_path: Path) -> None:
+    """Megatron-LM #705: a small source must not run past its end."""
+    chinese = SOURCES["chinese"] | {"max_epochs": 2}
+    english = SOURCES["english"] | {"max_epochs": 1_000}
+    path = write(tmp_path, {"english": english, "chinese": chinese})
+    with pytest.raises(ConfigError) as error:
+        make_plan(path, 16_000)
+    message = str(error.value)
+    assert message.startswith("source 'chinese' would repeat ")
+    assert "lower its `weight`, raise `max_epochs`, add data to it, or train on at most" in message
+    fits = int(message.rsplit("about ", 1)[1].split()[0].replace(",", ""))
+    assert make_plan(path, fits).sources[1].epochs <= 2
+
+
+def test_too_little_text_for_a_window(tmp_path: Path) -> None:
+    path = write(tmp_path, {"german": {"from": "web", "where": "lang = 'de'"}})
+    with pytest.raises(ConfigError, match="9 tokens do not fill one window of 16"):
+        make_plan(path, 1_600)
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [("500000", 500_000), ("500k", 500_000), ("2M", 2_000_000), ("1.5B", 1_500_000_000)],
+)
+def test_amounts(text: str, tokens: int) -> None:
+    assert parse_amount(text) == tokens
+
+
+@pytest.mark.parametrize("text", ["", "2 apples", "-1", "0", "M", "1e6"])
+def test_not_an_amount(text: str) -> None:
+    with pytest.raises(ConfigError, match="not an amount of tokens"):
+        parse_amount(text)
+
+
+def test_mix_shows_the_plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(tmp_path)
+    assert mix([str(path), "--tokens", "1.6k", "--dry-run"]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert lines[0][:6] == ["source", "documents", "tokens", "bytes", "asked", "gets"]
+    assert lines[1][:2] + lines[1][4:8] == ["english", "30", "75.00", "%", "75.00", "%"]
+    assert ["web", "qa", "de", "1", "8"] in lines
+    assert lines[-3] == ["nothing", "packed", "(--dry-run)"]
+
+
+def test_mix_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert mix([str(write(tmp_path)), "--tokens", "1600", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["selection"]["unclaimed"] == [
+        {"corpus": "web", "source": "qa", "language": "de", "documents": 1, "num_bytes": 8}
+    ]
+    assert [source["name"] for source in found["sources"]] == ["english", "chinese"]
+    del found["selection"]
+    assert Loader(plan_from_dict(found)).window(0).tokens.shape == (1, 17)
+
+
+def test_sql_over_the_rows_of_a_mixture(tmp_path: Path) -> None:
+    path, output = write(tmp_path), tmp_path / "answer.csv"
+    statement = (
+        "select mixture_source, count(*) as n, sum(num_tokens) as tokens, min(lang) as lang "
+        f"from selected('{path}') group by all order by all"
+    )
+    corpus = str(tmp_path / "web")
+    assert sql([corpus, statement, "--format", "csv", "--output", str(output)]) == 0
+    english, chinese = make_plan(path, 1_600, pack=False).sources
+    assert output.read_text().split() == [
+        "mixture_source,n,tokens,lang",
+        f"chinese,30,{chinese.num_tokens},zh",
+        f"english,30,{english.num_tokens},en",
+    ]
+
+
+def test_sql_over_a_mixture_of_another_corpus(tmp_path: Path) -> None:
+    path = write(tmp_path)
+    other = write_corpus(tmp_path / "other", Tiny(DOCS))
+    with pytest.raises(ConfigError, match=r"does not read this corpus, but .*web"):
+        sql([str(other), f"select count(*) from selected('{path}')"])

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mixtures.spec import Mixture, load_mixture
+from pipeline.config import ConfigError, check
+
+BASE: dict[str, Any] = {
+    "corpora": {"web": "runs/web", "books": "runs/books"},
+    "sequence_length": 2048,
+    "unique": "exact",
+    "sources": {
+        "english": {"from": "web", "where": "lang = 'en'", "weight": 2},
+        "books": {"from": "books", "weight": 0.5},
+    },
+}
+
+
+def test_weights_are_shares(tmp_path: Path) -> None:
+    mixture = check(BASE, Mixture, "mixture.yaml")
+    assert mixture.weights() == {"english": 0.8, "books": 0.2}
+    assert mixture.sources["books"].where == "true"
+    assert mixture.sources["books"].max_epochs == 4
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"sead": 1}, "unknown key `sead` (value 1); did you mean `seed`?"),
+        ({"sources": {}}, "key `sources`: "),
+        ({"sources": {"a": {"from": "wed"}}}, "source 'a': no corpus 'wed'; did you mean 'web'?"),
+        ({"sources": {"a": {"from": "web", "wight": 1}}}, "did you mean `weight`?"),
+        ({"sources": {"a": {"from": "web", "weight": 0}}}, "key `sources.a.weight`: "),
+        ({"sources": {"a": {"from": "web", "weight": float("inf")}}}, "key `sources.a.weight`: "),
+        ({"edits": ["privacy"]}, "key `edits` is planned but not built yet"),
+        ({"phases": [{"until": "8B"}]}, "key `phases` is planned but not built yet"),
+        (
+            {"sources": {"a": {"from": "web", "cap": {"by": "domain", "max_share": 0.1}}}},
+            "key `cap` is planned but not built yet",
+        ),
+        ({"unique": "folded"}, "`unique: folded` is planned but not built yet"),
+        ({"unique": "contained"}, "`unique: contained` is planned but not built yet"),
+        ({"unique": "near"}, "`unique: near` over several corpora (books, web) is not built yet"),
+    ],
+)
+def test_what_is_refused(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        check(BASE | change, Mixture, "mixture.yaml")
+    assert message in str(error.value)
+    assert str(error.value).startswith("mixture.yaml: ")
+
+
+def test_a_corpus_that_is_not_there_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "mixture.yaml"
+    path.write_text(
+        "corpora: {web: runs/web}\nsequence_length: 8\nsources: {all: {from: web}}\n", "utf-8"
+    )
+    with pytest.raises(ConfigError, match=r"key `corpora.web`: no corpus at .*runs/web; make one"):
+        load_mixture(path)
