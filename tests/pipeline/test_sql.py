@@ -1,0 +1,207 @@
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from filters.presets import expression
+from pipeline import schema
+from pipeline.sql import ask, connect, predicate, predicate_columns
+from pipeline.sql_commands import main
+from pipeline.syntax import SqlError, names_in, tree_of
+
+spec = importlib.util.spec_from_file_location(
+    "tiny_corpus", Path(__file__).with_name("tiny_corpus.py")
+)
+assert spec is not None
+assert spec.loader is not None
+tiny_corpus = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(tiny_corpus)
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_corpus.write(tmp_path_factory.mktemp("tiny"))
+
+
+def rows(root: Path, sql: str, **options: Any) -> list[tuple[Any, ...]]:
+    with ask(root, sql, macros=options.get("macros", {}), timeout_seconds=20) as reader:
+        table = reader.read_all()
+    return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
+def test_documents_row_by_row(root: Path) -> None:
+    found = rows(
+        root,
+        "select source_id, lang, gopher.num_words, num_tokens, part, heldout, duplicate, "
+        "near_duplicate, kept, meta.author from documents order by source, source_id",
+    )
+    assert tiny_corpus.identity("web", 0) < tiny_corpus.identity("web", 1)
+    first, third = (tiny_corpus.content(tiny_corpus.TEXTS["web"][row]) for row in (0, 2))
+    assert first < third
+    assert found == [
+        ("qa-0", "en", 6, 7, 1, True, False, False, False, "李"),
+        ("qa-1", "en", 6, 8, 1, True, False, False, False, None),
+        ("qa-2", "zh", 4, 5, 1, False, False, False, True, None),
+        ("web-0", "en", 6, 7, 0, False, False, False, True, "李"),
+        ("web-1", "en", 6, 7, 0, False, True, False, False, None),
+        ("web-2", "en", 6, 7, 0, False, False, True, False, None),
+        ("web-3", "zh", 6, 7, 0, False, False, False, True, None),
+        ("web-4", "und", 0, 1, 0, False, False, False, True, None),
+    ]
+
+
+def test_hashes_are_hex(root: Path) -> None:
+    found = rows(root, "select id, content_hash from documents where source_id = 'web-3'")
+    assert found == [
+        (tiny_corpus.identity("web", 3).hex(), tiny_corpus.content("今天天气很好").hex())
+    ]
+
+
+def test_presets_are_expressions_over_stored_columns(root: Path) -> None:
+    by_hand = rows(root, f"select id, {expression('gopher')} from documents order by id")
+    assert rows(root, "select id, gopher.pass from documents order by id") == by_hand
+    assert sorted((passes for _, passes in by_hand), key=str) == [False] * 7 + [None]
+    assert "pass" not in pq.read_schema(root / "signals/gopher/part-00000.parquet").names
+
+
+@pytest.mark.parametrize(
+    ("view", "expected"),
+    [
+        ("shards", [(0, "web", 5, 82), (1, "qa", 3, 74)]),
+        ("sources", [("qa", 3, 74, 20, 1 / 3), ("web", 5, 82, 29, 3 / 5)]),
+        ("stages", [("ingest", "f1", '{"documents": 8}', 1.5)]),
+    ],
+)
+def test_small_views(root: Path, view: str, expected: list[tuple[Any, ...]]) -> None:
+    assert rows(root, f"select * from {view}") == expected
+
+
+def test_other_views(root: Path) -> None:
+    assert rows(root, 'select reason, "offset" from rejects') == [("bad_json", 700)]
+    a, b = sorted(tiny_corpus.content(tiny_corpus.TEXTS["web"][i]).hex() for i in (0, 2))
+    assert rows(root, "select * from pairs") == [(a, b, 0.75)]
+    assert rows(root, "select content_hash, cluster, size from clusters order by 1") == [
+        (a, a, 2),
+        (b, a, 2),
+    ]
+    assert rows(root, "select set, text from heldout") == [
+        ("tiny/en/qa", "what is held out stays out")
+    ]
+
+
+def test_tables_without_files_are_empty(tmp_path: Path) -> None:
+    root = tiny_corpus.write(tmp_path)
+    for table in ("rejects", "pairs", "clusters", "heldout", "heldout/matches"):
+        for path in (root / table).glob("*.parquet"):
+            path.unlink()
+    for view in ("rejects", "pairs", "clusters", "heldout"):
+        assert rows(root, f"select count(*) from {view}") == [(0,)]
+    assert rows(root, "select count(*) from documents where kept") == [(7,)]
+
+
+def test_a_query_over_one_signal_reads_neither_text_nor_other_groups(root: Path) -> None:
+    con = connect(root, names=frozenset({"documents", "gopher", "num_words"}))
+    plan = con.sql("explain select avg(gopher.num_words) from documents").fetchall()[0][1]
+    assert "num_words" in plan
+    assert "title" not in plan
+    assert "han_share" not in plan
+    assert "dup_line_share" not in plan
+
+
+def test_names_in() -> None:
+    def names(sql: str) -> frozenset[str] | None:
+        return names_in(tree_of(sql), {"selected": lambda _, text: text})
+
+    assert names("select Lang, count(*) from documents group by gopher.pass") == {
+        *("gopher", "pass", "pass.*"),
+        *("lang", "lang.*", "documents", ""),
+    }
+    for sql in (
+        "select * from documents",
+        "select documents from documents",
+        "select d from documents d",
+        "describe documents",
+        "select id from selected('a')",
+        "select columns('a.*') from documents",
+        "from query('select 1')",
+    ):
+        assert names(sql) is None
+
+
+def test_unknown_columns_are_named_with_the_nearest(root: Path) -> None:
+    with pytest.raises(SqlError, match='(?s)"langg" not found.*"lang"'):
+        rows(root, "select langg from documents".replace("\n", " "))
+
+
+def test_predicates_are_printed_from_their_tree() -> None:
+    assert predicate("lang = 'en' and gopher.pass") == "(((lang = 'en') AND gopher.pass))"
+    assert predicate("a or /* x */ b -- c") == "((a OR b))"
+    assert predicate("text like '%''); drop%'") == "((\"text\" ~~ '%''); drop%'))"
+    assert predicate("\"select\" > 1 or lang = '中文'") == "(((\"select\" > 1) OR (lang = '中文')))"
+
+
+def test_predicate_columns() -> None:
+    assert predicate_columns("lang = 'en' and (gopher.num_words > 3 or lang is null)") == [
+        "lang",
+        "gopher.num_words",
+    ]
+    assert predicate_columns("meta['the author'] = 'x' and \"select\".b > 1") == [
+        "meta['the author']",
+        '"select".b',
+    ]
+    assert predicate_columns("list_filter([num_chars], x -> x > 1) = [1]") == ["num_chars"]
+    assert predicate_columns("true") == []
+
+
+@pytest.mark.parametrize("file_format", ["csv", "json", "parquet"])
+def test_files(root: Path, tmp_path: Path, file_format: str) -> None:
+    output = tmp_path / f"out.{file_format}"
+    statement = "select text, meta from documents where source = 'web' order by \"offset\" limit 1"
+    assert main([str(root), statement, "--format", file_format, "--output", str(output)]) == 0
+    if file_format == "parquet":
+        assert pq.read_table(output).to_pylist() == [
+            {"text": "the cat sat on the mat", "meta": {"author": "李"}}
+        ]
+    elif file_format == "json":
+        assert json.loads(output.read_text("utf-8")) == {
+            "text": "the cat sat on the mat",
+            "meta": {"author": "李"},
+        }
+    else:
+        assert output.read_text("utf-8") == "text,meta\nthe cat sat on the mat,{'author': 李}\n"
+    assert [path.name for path in tmp_path.iterdir()] == [output.name]
+
+
+def test_screen(root: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main([str(root), "select text, lang from documents where lang = 'zh' order by 1"]) == 0
+    assert "│ 今天天气很好  │ zh      │" in capfd.readouterr().out
+    assert (
+        main([str(root), "select lang from documents where kept order by 1", "--format", "csv"])
+        == 0
+    )
+    assert capfd.readouterr().out == "lang\nen\nund\nzh\nzh\n"
+    with pytest.raises(SqlError, match="add --output"):
+        main([str(root), "select 1", "--format", "parquet"])
+
+
+def test_table_macros_stand_where_tables_stand(root: Path) -> None:
+    def selected(connection: Any, file: str) -> str:
+        assert file == "混合.yaml"
+        connection.register("chosen rows", pa.table({"id": [tiny_corpus.identity("qa", 2).hex()]}))
+        return "chosen rows"
+
+    sql = "select '中', text from documents join selected('混合.yaml') using (id)"
+    assert rows(root, sql, macros={"selected": selected}) == [("中", "你好，世界 😀")]
+    with pytest.raises(SqlError, match=r"selected\('a.yaml'\)"):
+        rows(root, "from selected(1)", macros={"selected": selected})
+
+
+def test_schema_columns_are_all_shown(root: Path) -> None:
+    described = [name for name, *_ in rows(root, "describe documents")]
+    assert described[: len(schema.DOCUMENTS)] == schema.DOCUMENTS.names
