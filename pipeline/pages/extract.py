@@ -13,7 +13,7 @@ from collections.abc import Callable
 from resiliparse.extract.html2text import extract_plain_text
 from resiliparse.parse.html import HTMLTree
 
-from pipeline.pages.rewrites import Tree, join_wrapped_han, rewrite
+from pipeline.pages.rewrites import Tree, join_wrapped_han, rewrite, select
 
 MIN_MAIN_SHARE = 0.2  # of the text of the body that <main> must hold to be taken as the page
 
@@ -52,7 +52,7 @@ def main_text(tree: Tree, html: str, extractor: str) -> str:
 
 def _resiliparse(tree: Tree) -> str:
     everything = len(tree.body.text_content)
-    main = tree.body.query_selector_all("main, [role=main]")
+    main = select(tree.body, "main, [role=main]")
     if len(main) == 1 and len(main[0].text_content) >= MIN_MAIN_SHARE * everything:
         tree.body.replace_children(main[0])
     return _text(tree, BOILERPLATE)

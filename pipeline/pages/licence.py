@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from pipeline.pages.rewrites import select
+
 _CC = re.compile(
     r"creativecommons\.org/(?:licenses/([a-z-]+)/(\d\.\d)|publicdomain/(zero|mark)/(\d\.\d))",
     re.IGNORECASE,
@@ -19,8 +21,9 @@ def licence(tree: Any, html: str) -> tuple[str | None, str | None]:
     A licence is a short name (`CC-BY-SA-4.0`) where its address says so, else what the page gives.
     """
     if "license" in html or "creativecommons.org" in html:
-        links = tree.document.query_selector_all(
-            'a[rel~="license"], link[rel~="license"], a[href*="creativecommons.org/"]'
+        links = select(
+            tree.document,
+            'a[rel~="license"], link[rel~="license"], a[href*="creativecommons.org/"]',
         )
         for link in sorted(
             links, key=lambda link: "license" not in (link.get_attribute("rel") or "")
@@ -29,11 +32,10 @@ def licence(tree: Any, html: str) -> tuple[str | None, str | None]:
             if href and ("license" in (link.get_attribute("rel") or "") or _CC.search(href)):
                 return short_name(href), opening_tag(link)
     for name in RIGHTS:
-        if name in html.lower():
-            meta = tree.document.query_selector(f'meta[name="{name}" i]')
-            content = meta.get_attribute("content") if meta is not None else None
-            if content:
-                return short_name(content), opening_tag(meta)
+        meta = tree.document.query_selector(f'meta[name="{name}" i]')
+        content = meta.get_attribute("content") if meta is not None else None
+        if content:
+            return short_name(content), opening_tag(meta)
     return None, None
 
 

@@ -9,6 +9,7 @@ from datetime import date
 from typing import Any
 
 from pipeline.pages.licence import licence
+from pipeline.pages.rewrites import select
 
 # Names of <meta> (name or property, lower case) that give the date of publication, best first.
 PUBLISHED = (
@@ -41,7 +42,7 @@ def metadata(tree: Any, html: str) -> dict[str, Any]:
 
 
 def _metas(tree: Any) -> Iterator[tuple[str, str]]:
-    for node in tree.document.query_selector_all("meta[content]"):
+    for node in select(tree.document, "meta[content]"):
         for attribute in ("name", "property", "itemprop"):
             name = node.get_attribute(attribute)
             content = node.get_attribute("content").strip()
@@ -56,7 +57,7 @@ def _canonical(tree: Any) -> str | None:
 
 def _published(tree: Any, metas: dict[str, str]) -> date | None:
     """<meta>, then JSON-LD, then the first <time>; what is no date is passed over."""
-    times = tree.document.query_selector_all("time[datetime]")
+    times = select(tree.document, "time[datetime]")
     stated = [metas[name] for name in PUBLISHED if name in metas]
     for value in [*stated, *_linked_data(tree), *(t.get_attribute("datetime") for t in times[:1])]:
         found = _date(value)
@@ -66,7 +67,7 @@ def _published(tree: Any, metas: dict[str, str]) -> date | None:
 
 
 def _linked_data(tree: Any) -> Iterator[str]:
-    for script in tree.document.query_selector_all('script[type="application/ld+json"]'):
+    for script in select(tree.document, 'script[type="application/ld+json"]'):
         try:
             yield from _dates_in(json.loads(script.text_content))
         except (ValueError, RecursionError):

@@ -20,7 +20,17 @@ _VERBATIM = re.compile(r"(<(pre|script|style|textarea)\b.*?</\2\s*>)", re.IGNORE
 
 _SUPERSCRIPT = str.maketrans("0123456789+-−=()n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ⁿ")
 _SUBSCRIPT = str.maketrans("0123456789+-−=()", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎")
-_BLOCKS = "p, div, pre, ul, ol, dl, table, blockquote, h1, h2, h3, h4, h5, h6, br"
+_BLOCKS_IN_CELLS = ", ".join(
+    f"td {block}"
+    for block in ["p + *", "div", "pre", "ul", "ol", "dl", "table", "blockquote", "h1", "h2", "h3"]
+)
+
+
+def select(node: Node, selector: str) -> tuple[Node, ...]:
+    """Matches below `node` as a tuple: going through resiliparse's own list is quadratic (2.0; 600
+    rows take 2 s), its slice is not."""
+    found: tuple[Node, ...] = node.query_selector_all(selector)[:]
+    return found
 
 
 def join_wrapped_han(html: str) -> str:
@@ -37,7 +47,7 @@ def rewrite(tree: Tree, html: str) -> None:
     lower = html.lower()
     for needles, selector, change in REWRITES:
         if any(needle in lower for needle in needles):
-            for node in tree.body.query_selector_all(selector):
+            for node in select(tree.body, selector):
                 change(tree, node)
 
 
@@ -78,7 +88,7 @@ def _tex(node: Node) -> str:
     annotation = node.query_selector('annotation[encoding="application/x-tex"]')
     if annotation is not None:
         return _bare(annotation.text_content)
-    for owner in [node, *node.query_selector_all("math[alttext], img[alt]")]:
+    for owner in [node, *select(node, "math[alttext], img[alt]")]:
         for name in ("alttext", "alt"):
             if owner.get_attribute(name):
                 return _bare(owner.get_attribute(name))
@@ -99,10 +109,10 @@ def _mathjax_script(tree: Tree, node: Node) -> None:
 
 def _table(tree: Tree, node: Node) -> None:
     """A table of data: one row a line, cells apart. A table that lays out blocks stays."""
-    if any(cell.query_selector(_BLOCKS) for cell in node.query_selector_all("td, th")):
+    if node.query_selector(_BLOCKS_IN_CELLS) is not None:
         return
-    for row in node.query_selector_all("tr"):
-        cells = [" ".join(cell.text_content.split()) for cell in row.query_selector_all("td, th")]
+    for row in select(node, "tr"):
+        cells = [" ".join(cell.text_content.split()) for cell in select(row, "td, th")]
         line = tree.create_element("div")
         line.append_child(tree.create_text_node(" | ".join(cells)))
         row.replace_children(line)
