@@ -1,16 +1,24 @@
-"""Where the pipeline runs. Local: FnApiRunner by name (DirectRunner tries to download Prism)."""
+"""Where the pipeline runs. Local: FnApiRunner by name (DirectRunner tries to download Prism).
+
+`python -m pipeline.runners` is the worker process: Beam's own, without its log of every step.
+"""
 
 from __future__ import annotations
 
 import logging
-import os
+import shlex
+import sys
 
-import apache_beam as beam
-from apache_beam.options.pipeline_options import PipelineOptions
-from apache_beam.runners.portability.fn_api_runner import FnApiRunner
+logging.disable(logging.WARNING)  # before Beam loads: it warns of Google packages it does not find
 
-from pipeline.build import build
-from pipeline.stages import Job
+import apache_beam as beam  # noqa: E402
+from apache_beam.options.pipeline_options import PipelineOptions  # noqa: E402
+from apache_beam.runners.portability.fn_api_runner import FnApiRunner  # noqa: E402
+from apache_beam.runners.worker import sdk_worker_main  # noqa: E402
+from apache_beam.transforms.environments import SubprocessSDKEnvironment  # noqa: E402
+
+from pipeline.build import build  # noqa: E402
+from pipeline.stages import Job  # noqa: E402
 
 
 def run_local(job: Job, workers: int) -> None:
@@ -18,13 +26,14 @@ def run_local(job: Job, workers: int) -> None:
 
     Processes, not threads: fastText, resiliparse and JSON parsing hold the GIL.
     """
-    logging.getLogger("apache_beam").setLevel(logging.ERROR)
-    mode = "multi_processing" if workers > 1 else "in_memory"
-    options = PipelineOptions(
-        direct_num_workers=workers,
-        direct_running_mode=mode,
-        # The runner's own guess at progress costs a thread and says nothing that stats/ does not.
-        job_name=f"assay-{os.getpid()}",
-    )
-    with beam.Pipeline(runner=FnApiRunner(), options=options) as pipeline:
+    environment = None
+    if workers > 1:
+        command = f"{shlex.quote(sys.executable)} -m pipeline.runners"
+        environment = SubprocessSDKEnvironment(command_string=command)
+    options = PipelineOptions(direct_num_workers=workers)
+    with beam.Pipeline(runner=FnApiRunner(environment), options=options) as pipeline:
         build(pipeline, job)
+
+
+if __name__ == "__main__":
+    sdk_worker_main.main(sys.argv)
