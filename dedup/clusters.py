@@ -24,7 +24,7 @@ MAX_STORED = 1000
 
 def components(edges: Edges) -> tuple[Docs, npt.NDArray[np.int64]]:
     """Connected components: the nodes, ascending, and for each the index of the smallest node of
-    its component. The result does not depend on the order of edges. 40 bytes of memory a node."""
+    its component. The result does not depend on the order of edges."""
     nodes, ends = np.unique(edges, return_inverse=True)
     parents, _ = _unite(ends.reshape(-1, 2), len(nodes))
     return nodes, parents

