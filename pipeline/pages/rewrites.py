@@ -109,6 +109,9 @@ def _mathjax_script(tree: Tree, node: Node) -> None:
 
 def _table(tree: Tree, node: Node) -> None:
     """A table of data: one row a line, cells apart. A table that lays out blocks stays."""
+    code = node.query_selector("td pre")
+    if code is not None and code.text_content.strip() == node.text_content.strip():
+        node.parent_node.replace_child(code, node)  # code beside the gutter that was removed
     if node.query_selector(_BLOCKS_IN_CELLS) is not None:
         return
     for row in select(node, "tr"):
