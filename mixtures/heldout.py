@@ -38,9 +38,11 @@ class HeldoutSet:
 def evaluation_sets(roots: Iterable[str | Path], max_bytes: int | None = None) -> list[HeldoutSet]:
     """The held-out sets of all corpora, by name; a content counts once in a set.
 
+    An independent set that holds several languages comes as one set each, under the same name.
+
     Args:
-        max_bytes: of text per set; documents are taken in the order of content hashes, which is
-            as good as random and the same for everyone, the first one whatever its size.
+        max_bytes: of text per set and language; documents are taken in the order of content hashes,
+            which is as good as random and the same for all, the first one whatever its size.
 
     Raises:
         ConfigError: no corpus has held-out text.
@@ -48,7 +50,7 @@ def evaluation_sets(roots: Iterable[str | Path], max_bytes: int | None = None) -
     paths = sorted({Path(root).resolve() / "heldout" / "documents.parquet" for root in roots})
     tables = [pq.read_table(path, schema=schema.HELDOUT) for path in paths if path.exists()]
     rows = [row for table in tables for row in table.to_pylist()]
-    unique = {(row["set"], row["content_hash"]): row for row in rows}
+    unique = {(*_key(row), row["content_hash"]): row for row in rows}
     if not unique:
         listed = ", ".join(str(path.parent.parent) for path in paths)
         raise ConfigError(
@@ -59,25 +61,28 @@ def evaluation_sets(roots: Iterable[str | Path], max_bytes: int | None = None) -
     return [
         HeldoutSet(
             name=name,
-            language=members[0]["language"],
-            source=members[0]["source"],
+            language=language,
+            source=source,
             documents=tuple(
-                (row["content_hash"].hex(), row["text"]) for row in _capped(members, max_bytes)
+                (row["content_hash"].hex(), row["text"]) for row in _capped(list(group), max_bytes)
             ),
         )
-        for name, group in itertools.groupby(ordered, key=lambda row: str(row["set"]))
-        for members in [list(group)]
+        for (name, language, source), group in itertools.groupby(ordered, key=_key)
     ]
 
 
-def tokenize(sets: Sequence[HeldoutSet], encoder: Encoder) -> dict[str, list[np.ndarray]]:
+def tokenize(sets: Sequence[HeldoutSet], encoder: Encoder) -> list[list[np.ndarray]]:
     """Ids of each document of each set, bos and eos as the tokenizer's policy says."""
-    tokens = {}
+    tokens = []
     for heldout in sets:
         texts = pa.array([text for _, text in heldout.documents], pa.string())
         ids, offsets, _ = encoder.encode(texts)
-        tokens[heldout.name] = np.split(ids, offsets[1:-1])
+        tokens.append(np.split(ids, offsets[1:-1]))
     return tokens
+
+
+def _key(row: dict[str, Any]) -> tuple[str, str, str]:
+    return row["set"], row["language"], row["source"]
 
 
 def _capped(rows: list[dict[str, Any]], max_bytes: int | None) -> list[dict[str, Any]]:

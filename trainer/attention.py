@@ -59,7 +59,8 @@ def flex_mask(documents_BT: Tensor) -> BlockMask:
 def attend(q_BHTK: Tensor, k_BGTK: Tensor, v_BGTK: Tensor, mask: Mask) -> Tensor:
     """Attention output [B, H, T, K]; heads are grouped when G < H."""
     if isinstance(mask, BlockMask):
-        y_BHTK: Tensor = _compiled_flex()(q_BHTK, k_BGTK, v_BGTK, block_mask=mask, enable_gqa=True)
+        flex: Any = flex_attention if torch.compiler.is_compiling() else _compiled_flex()
+        y_BHTK: Tensor = flex(q_BHTK, k_BGTK, v_BGTK, block_mask=mask, enable_gqa=True)
         return y_BHTK
     groups = q_BHTK.shape[1] // k_BGTK.shape[1]
     k_BHTK = k_BGTK.repeat_interleave(groups, dim=1)
@@ -69,5 +70,5 @@ def attend(q_BHTK: Tensor, k_BGTK: Tensor, v_BGTK: Tensor, mask: Mask) -> Tensor
 
 @functools.cache
 def _compiled_flex() -> Callable[..., Any]:
-    """Uncompiled, FlexAttention materializes all scores."""
-    return torch.compile(flex_attention, dynamic=False)
+    """Alone, FlexAttention materializes all scores; in a compiled layer it is compiled already."""
+    return torch.compile(flex_attention)

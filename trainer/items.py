@@ -2,81 +2,60 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 import tokenizers
 
+from mixtures import heldout
+from mixtures.heldout import HeldoutSet
 from mixtures.plan import Plan
 from mixtures.spec import load_mixture
-from pipeline import schema, tokenizer
+from pipeline import tokenizer
 from pipeline.settings import Tokenizer
-from trainer.evaluate import Items
+from trainer.evaluate import EVALUATIONS, Items
 from trainer.settings import RunSettings
 
-EMPTY = schema.HELDOUT.empty_table()
+# The columns of EVALUATIONS that are known before a model is.
+KNOWN = pa.schema([field for field in EVALUATIONS if field.name not in ("step", "nats")])
 
 
 def heldout_items(plan: Plan, run: RunSettings) -> Items:
     """The held-out sets of all corpora of the mixture, in the tokenizer of the plan."""
-    sets = [_heldout(Path(root)) for root in load_mixture(run.mixture).corpora.values()]
-    table = first_bytes(pa.concat_tables(sets), run.evaluate.max_bytes_per_set)
-    return tokenize(table, Path(plan.tokenizer_file), plan.bos_id)
+    roots = load_mixture(run.mixture).corpora.values()
+    sets = heldout.evaluation_sets(roots, run.evaluate.max_bytes_per_set)
+    return tokenize(sets, Path(plan.tokenizer_file), plan.bos_id)
 
 
-def tokenize(table: pa.Table, tokenizer_file: Path, bos_id: int | None) -> Items:
-    """Items of a table of schema.HELDOUT; see evaluate.py for what of a document counts."""
+def tokenize(sets: Sequence[HeldoutSet], tokenizer_file: Path, bos_id: int | None) -> Items:
+    """Items of held-out sets; see evaluate.py for what of a document counts."""
     encoder = tokenizer.load(Tokenizer(file=str(tokenizer_file), eos=None))
-    flat, offsets, _ = encoder.encode(table["text"].combine_chunks())
-    texts = table["text"].to_pylist()
-    ids = [flat[begin:end].astype(np.int64) for begin, end in itertools.pairwise(offsets)]
-    num_bytes = [len(text.encode()) for text in texts]
-    if bos_id is None:
-        pieces = first_pieces(encoder)
-        for at, (text, row) in enumerate(zip(texts, ids, strict=True)):
-            num_bytes[at] -= pieces(text, int(row[0])) if len(row) else 0
-    else:
-        ids = [np.concatenate([[bos_id], row]) for row in ids]
-    columns = table.select(["set", "language", "source", "content_hash"])
-    columns = columns.append_column("num_bytes", pa.array(num_bytes, pa.int64()))
-    num_tokens = pa.array([max(0, len(row) - 1) for row in ids], pa.int64())
-    return Items(columns.append_column("num_tokens", num_tokens), tuple(ids))
+    tokens = heldout.tokenize(sets, replace(encoder, bos_id=bos_id))
+    unscored = (lambda text, ids: 0) if bos_id is not None else _bytes_of_first(encoder)
+    rows, all_ids = [], []
+    for group, documents in zip(sets, tokens, strict=True):
+        for (content_hash, text), ids in zip(group.documents, documents, strict=True):
+            all_ids.append(ids.astype(np.int64))
+            rows.append(
+                {
+                    "set": group.name,
+                    "language": group.language,
+                    "source": group.source,
+                    "content_hash": bytes.fromhex(content_hash),
+                    "num_bytes": len(text.encode()) - unscored(text, ids),
+                    "num_tokens": max(0, len(ids) - 1),
+                }
+            )
+    return Items(pa.Table.from_pylist(rows, schema=KNOWN), tuple(all_ids))
 
 
-def _heldout(root: Path) -> pa.Table:
-    path = root / "heldout" / "documents.parquet"
-    return pq.read_table(path, schema=schema.HELDOUT) if path.exists() else EMPTY
-
-
-def first_bytes(table: pa.Table, max_bytes_per_set: int) -> pa.Table:
-    """The first documents of each set by content hash, up to so many bytes, at least one.
-
-    The order is that of a hash, so this is a fair sample, and the same for every run. A document
-    that two corpora hold in the same set stands once.
-    """
-    table = table.sort_by([("set", "ascending"), ("content_hash", "ascending")])
-    sets, hashes = table["set"].to_pylist(), table["content_hash"].to_pylist()
-    sizes = pc.binary_length(table["text"].cast(pa.binary())).to_pylist()
-    used: dict[str, int] = {}
-    keep, before = [], None
-    for key, size in zip(zip(sets, hashes, strict=True), sizes, strict=True):
-        fits = key[0] not in used or used[key[0]] + size <= max_bytes_per_set
-        keep.append(key != before and fits)
-        if keep[-1]:
-            used[key[0]] = used.get(key[0], 0) + size
-        before = key
-    return table.filter(pa.array(keep, pa.bool_()))
-
-
-def first_pieces(encoder: tokenizer.Encoder) -> Callable[[str, int], int]:
-    """(text, its first token) -> UTF-8 bytes of the text that the token stands for.
+def _bytes_of_first(encoder: tokenizer.Encoder) -> Callable[[str, np.ndarray], int]:
+    """(text, its ids) -> UTF-8 bytes of the text that the first id stands for.
 
     A byte-level piece has one character for each byte, also where it ends inside a character, which
     no decoder would tell. Other pieces are text, with ▁ for a space, or one byte as <0xE4>. A space
@@ -87,8 +66,10 @@ def first_pieces(encoder: tokenizer.Encoder) -> Callable[[str, int], int]:
     byte_level = '"ByteLevel"' in json.dumps(spec.get("decoder"))
     space = "Ġ" if byte_level else "▁"
 
-    def num_bytes(text: str, token: int) -> int:
-        piece = str(piece_of(token))
+    def num_bytes(text: str, ids: np.ndarray) -> int:
+        if not len(ids):
+            return 0
+        piece = str(piece_of(int(ids[0])))
         if piece.startswith(space) and not text.startswith(" "):
             piece = piece[1:]
         if byte_level:

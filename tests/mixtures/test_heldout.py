@@ -44,10 +44,10 @@ def test_tokens_of_each_document(tmp_path: Path) -> None:
     encoder = load(Tokenizer(file=str(path)))
     sets = evaluation_sets(corpora(tmp_path))
     tokens = tokenize(sets, encoder)
-    assert [[len(ids) for ids in tokens[s.name]] for s in sets] == [
+    assert [[len(ids) for ids in documents] for documents in tokens] == [
         [len(text.encode()) + 1 for _, text in s.documents] for s in sets
     ]
-    assert {int(ids[-1]) for documents in tokens.values() for ids in documents} == {0}
+    assert {int(ids[-1]) for documents in tokens for ids in documents} == {0}
 
 
 def test_no_heldout_text_is_an_error(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 import yaml
 
+from mixtures.heldout import HeldoutSet
 from mixtures.plan import Plan, PlannedSource, plan_from_dict
 from pipeline import schema
 from pipeline.corpus import part_name
@@ -24,7 +25,7 @@ from trainer.evaluate import Items
 LENGTH = 32
 VOCABULARY = 280  # 256 bytes and some merges
 WINDOWS = 96
-TEXTS = ["The cat sat on the mat.", "我们在路上。", "", "🙂", "a", "line\r\nline " * 20]
+TEXTS = ("The cat sat on the mat.", "", "a", "line\r\nline " * 20)
 
 
 def make_data(folder: Path, vocabulary: int = VOCABULARY) -> None:
@@ -86,18 +87,10 @@ def make_data(folder: Path, vocabulary: int = VOCABULARY) -> None:
     (folder / "plan.json").write_text(json.dumps(plan.to_dict()))
 
 
-def heldout_table() -> pa.Table:
-    rows = [
-        {
-            "set": f"c/{language}/s",
-            "content_hash": schema.text_hash(text.encode()),
-            "language": language,
-            "source": "s",
-            "text": text,
-        }
-        for language, text in zip(["en", "zh", "en", "zh", "en", "en"], TEXTS, strict=True)
-    ]
-    return pa.Table.from_pylist(rows, schema=schema.HELDOUT)
+def heldout_sets(texts: Sequence[str] = TEXTS, language: str = "en") -> list[HeldoutSet]:
+    """One set `c/<language>/s` of these texts."""
+    documents = sorted((schema.text_hash(text.encode()).hex(), text) for text in texts)
+    return [HeldoutSet(f"c/{language}/s", language, "s", tuple(documents))]
 
 
 RUN = {
@@ -119,7 +112,8 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     plan = plan_from_dict(json.loads((tmp_path / "data" / "plan.json").read_text()))
 
     def items_of(plan: Plan, run: object) -> Items:
-        return items.tokenize(heldout_table(), Path(plan.tokenizer_file), plan.bos_id)
+        sets = heldout_sets() + heldout_sets(["我们在路上。", "🙂"], "zh")
+        return items.tokenize(sets, Path(plan.tokenizer_file), plan.bos_id)
 
     monkeypatch.setattr(loop, "make_plan", lambda path, tokens: replace(plan, tokens=tokens))
     monkeypatch.setattr(loop, "heldout_items", items_of)

@@ -11,9 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
+from mixtures.heldout import HeldoutSet
 from pipeline import schema
 from trainer.evaluate import EVALUATIONS, Items, bits_per_byte, keep_scores, score, scores_of
-from trainer.items import first_bytes, tokenize
+from trainer.items import tokenize
 from trainer.model import Decoder, initialize
 from trainer.parallel import World
 from trainer.settings import Model
@@ -87,43 +88,28 @@ def test_scores_of_a_step_replace_those_of_the_same_step(tmp_path: Path) -> None
     ]
 
 
-def _heldout(texts: list[str], name: str = "c/en/s") -> pa.Table:
-    rows = [
-        {
-            "set": name,
-            "content_hash": schema.text_hash(text.encode()),
-            "language": "en",
-            "source": "s",
-            "text": text,
-        }
-        for text in texts
-    ]
-    return pa.Table.from_pylist(rows, schema=schema.HELDOUT)
+TEXTS = ("the cat", "我们在", "🙂", "a", "", " x", "line\r\nline")
 
 
-TEXTS = ["the cat", "我们在", "🙂", "a", "", " x", "line\r\nline"]
+def _heldout() -> list[HeldoutSet]:
+    documents = tuple((schema.text_hash(text.encode()).hex(), text) for text in TEXTS)
+    return [HeldoutSet("c/en/s", "en", "s", documents)]
 
 
 def test_without_bos_the_first_token_and_its_bytes_do_not_count(data: Path) -> None:
-    items = tokenize(_heldout(TEXTS), data / "tokenizer.json", None)
+    items = tokenize(_heldout(), data / "tokenizer.json", None)
     ids = {text: row.tolist() for text, row in zip(TEXTS, items.ids, strict=True)}
     assert (len(ids["the cat"]), len(ids["🙂"]), len(ids["a"]), len(ids[""])) == (2, 4, 1, 0)
-    # "the" is a token; 我 and 🙂 begin with a piece of one byte, or of two
+    # "the" is a token; 我 and 🙂 begin with a piece of two bytes and of one
     assert items.table["num_bytes"].to_pylist() == [4, 7, 3, 0, 0, 1, 9]
     tokens = [max(0, len(row) - 1) for row in ids.values()]
     assert items.table["num_tokens"].to_pylist() == tokens
 
 
 def test_with_bos_all_text_counts(data: Path) -> None:
-    items = tokenize(_heldout(TEXTS), data / "tokenizer.json", 7)
+    items = tokenize(_heldout(), data / "tokenizer.json", 7)
     assert items.table["num_bytes"].to_pylist() == [len(text.encode()) for text in TEXTS]
     assert [row[0] for row in items.ids] == [7] * len(TEXTS)
     assert items.table["num_tokens"].to_pylist() == [len(row) - 1 for row in items.ids]
-
-
-def test_a_bounded_prefix_of_each_set_by_hash() -> None:
-    texts = [f"{n:04d}" * 5 for n in range(20)]
-    table = pa.concat_tables([_heldout(texts), _heldout(["x" * 500], "b"), _heldout(texts[:3])])
-    chosen = first_bytes(table, 100)
-    by_hash = sorted(texts, key=lambda text: schema.text_hash(text.encode()))
-    assert chosen["text"].to_pylist() == ["x" * 500, *by_hash[:5]]  # at least one of each set
+    hashes = [schema.text_hash(text.encode()) for text in TEXTS]
+    assert items.table["content_hash"].to_pylist() == hashes
