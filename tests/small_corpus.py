@@ -7,31 +7,48 @@ text, a literal end token, and enough documents for held-out sets.
 from __future__ import annotations
 
 import json
+import random
 import subprocess
 import sys
 from pathlib import Path
 
-ENGLISH = (
-    "The {n}th lighthouse keeper of the {w} coast wrote down the weather every morning, and that "
-    "he did for {n} years. On clear days he counted the ships that passed, with their flags and "
-    "their cargo of {w}, and compared the number to the one of the day before. When the fog came "
-    "he rang the bell, as his father had done, and nobody ever thanked him for it."
-)
-CHINESE = (
-    "第{n}位守塔人每天清晨都把{w}海岸的天气写在本子上，一写就是{n}年。天晴的时候，他数一数经过的船只，"
-    "记下旗帜和货物，再和前一天的数目比较。雾来的时候，他就敲响那口钟，像他父亲从前那样，"
-    "从来没有人为此向他道谢。后来{w}的孩子们长大了，他们还记得钟声和灯光。"
-)
-EN_WORDS = ("amber", "granite", "salt", "copper", "linen", "barley", "walnut", "silver", "wool")
-ZH_WORDS = ("琥珀", "花岗岩", "海盐", "铜矿", "亚麻", "大麦", "胡桃", "白银", "羊毛")
+ADJECTIVES = (
+    "amber broken careful distant early faithful gentle hollow idle jagged kindly lonely narrow "
+    "open patient quiet rusty silver tired upper velvet wooden yellow ancient bitter crooked"
+).split()
+NOUNS = (
+    "anchor bell candle doctor engine fisherman garden harbour island journey kettle lantern mill "
+    "notebook orchard pilot queen river sailor teacher uncle valley window yard baker clock ferry"
+).split()
+VERBS = (
+    "answered borrowed carried described examined followed guarded helped ignored joined kept "
+    "lifted mended noticed opened painted questioned repaired sold taught visited washed"
+).split()
+PLACES = "海边 山谷 城里 河岸 院子 车站 集市 学校 庙前 田间 桥头 村口 码头 林中 楼上 湖心".split()
+PEOPLE = "老师 渔夫 医生 孩子 木匠 船长 诗人 邻居 厨师 裁缝 邮差 祖母 学徒 客人 牧童 石匠".split()
+DEEDS = "修好 借走 画下 记住 卖掉 洗净 送来 种下 找到 打开 点亮 藏起 读完 数清 忘记 搬走".split()
+THINGS = "灯笼 木船 旧钟 书信 茶壶 棋盘 铜锁 雨伞 药方 地图 苹果 石碑 竹篮 毛笔 风筝 米袋".split()
 
 
 def english(n: int) -> str:
-    return " ".join(ENGLISH.format(n=n * 7 + i, w=EN_WORDS[(n + i) % 9]) for i in range(n % 3 + 1))
+    """One to four paragraphs of invented sentences, the same for the same number."""
+    pick = random.Random(n).choice
+    sentence = "The {} {} {} the {} {}, and that was what the {} had {} of the {} {}."
+    parts = (ADJECTIVES, NOUNS, VERBS, ADJECTIVES, NOUNS, NOUNS, VERBS, ADJECTIVES, NOUNS)
+    paragraphs = [
+        " ".join(sentence.format(*map(pick, parts)) for _ in range(6)) for _ in range(n % 4 + 1)
+    ]
+    return "\n\n".join(paragraphs)
 
 
 def chinese(n: int) -> str:
-    return "\n".join(CHINESE.format(n=n * 7 + i, w=ZH_WORDS[(n + i) % 9]) for i in range(n % 3 + 1))
+    pick = random.Random(n).choice
+    sentence = "{}的{}{}了{}，后来{}也在{}{}了{}。"
+    parts = (PLACES, PEOPLE, DEEDS, THINGS, PEOPLE, PLACES, DEEDS, THINGS)
+    paragraphs = [
+        "".join(sentence.format(*map(pick, parts)) for _ in range(9)) for _ in range(n % 4 + 1)
+    ]
+    return "\n".join(paragraphs)
 
 
 def write_inputs(folder: Path, documents: int = 120) -> Path:
