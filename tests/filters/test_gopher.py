@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from filters.gopher import COLUMNS, RATIOS, measure
+from filters.normalize import normalize
 
 _spec = importlib.util.spec_from_file_location(
     "gopher_definition", Path(__file__).with_name("gopher_definition.py")
@@ -126,3 +127,18 @@ def test_equals_definition_on_the_sample(language: str) -> None:
         texts = [json.loads(line)["text"] for line in file]
     for text, row in zip(texts, rows(texts, language), strict=True):
         assert_as_defined(text, language, row)
+
+
+def test_line_ends_do_not_change_the_values() -> None:  # datatrove's FineWeb filter drops the CRLF
+    text = "One line of text.\nand another line…\n\n- a bullet\n"
+    crlf = normalize(text.replace("\n", "\r\n"))[0]
+    assert rows([crlf], "en") == rows([text], "en")
+    assert rows([text.replace("\n", "\u3000\n")], "en") == rows([text], "en")
+
+
+def test_chinese_and_english_in_one_batch() -> None:  # data-juicer #125, datatrove #135
+    texts = ["The cat and the dog", "我的猫和狗"]
+    together = measure(pa.array(texts), pa.array(["en", "zh"]))
+    assert together["num_words"].tolist() == [5, 5]
+    assert together["num_stop_words"].to_pylist() == [2, 2]
+    assert together["mean_word_length"].tolist() == [float(np.float32(3.0)), 1.0]

@@ -1,6 +1,11 @@
 from __future__ import annotations
 
+import gzip
 import importlib.metadata
+import json
+import os
+from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -124,3 +129,31 @@ def test_module_of_no_or_several_packages_is_refused(owners: list[str], message:
 
 def test_one_package_owns_the_module_here() -> None:
     check_owner(importlib.metadata.packages_distributions()["fasttext"])
+
+
+SAMPLE = os.environ.get("ASSAY_SAMPLE")
+
+
+@pytest.mark.skipif(SAMPLE is None, reason="ASSAY_SAMPLE is not set")
+@pytest.mark.parametrize(
+    ("file", "source", "lang", "documents", "others"),
+    [
+        ("zh", "tldr-pages", "zh", 642, {}),
+        ("zh", "hf-course", "zh", 41, {}),
+        ("zh", "javaguide-zh", "zh", 39, {}),
+        ("zh", "trpl-zh", "zh", 31, {"uk": 1}),  # a list of the languages of its translations
+        ("zh", "laws-zh", "zh", 133, {"en": 11}),  # these hold "bookCollapseSection: true" only
+        ("zh", "crosswoz-zh", "zh", 385, {}),
+        ("en", "tldr-pages", "en", 355, {}),
+        ("en", "ethereum-eips-en", "en", 157, {}),
+        ("en", "spamassassin-mail-en", "en", 202, {}),
+        ("en", "nltk-movie-reviews", "en", 108, {}),
+    ],
+)
+def test_sample_by_source(
+    file: str, source: str, lang: str, documents: int, others: dict[str, int]
+) -> None:
+    with gzip.open(Path(str(SAMPLE)) / f"{file}.jsonl.gz", "rt", encoding="utf-8") as lines:
+        texts = [row["text"] for row in map(json.loads, lines) if row["source"] == source]
+    found = Counter(pa.array(measure(pa.array(texts), pa.array([]))["lang"]).to_pylist())
+    assert found == {lang: documents - sum(others.values()), **others}

@@ -13,7 +13,7 @@ from kernels.arrow import string_buffers
 # Dense in what decides: scripts, marks, joiners, apostrophes, spaces, emoji, ends of sentences.
 TEXT = st.text(
     st.sampled_from("aB9é你好のー한й'’\u0301\u200d\ufe0f\U000e0100 \n\u3000。.…！😀#-")
-    | st.characters()
+    | st.characters(codec="utf-8")
 )
 
 
