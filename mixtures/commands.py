@@ -18,6 +18,7 @@ from pipeline import sql_commands
 from pipeline.config import ConfigError
 from pipeline.syntax import quoted
 
+SHOWN_UNCLAIMED = 12  # rows of source and language that no source wants; --json has all
 EXAMPLE = """example:
   assay mix mixture.yaml --tokens 2M --dry-run
 """
@@ -128,15 +129,19 @@ def shown(plan: Plan, selection: Selection) -> Iterator[str]:
         yield "every other document is claimed by a source"
         return
     yield ""
+    most = sorted(selection.unclaimed, key=lambda row: -row.num_bytes)
     yield from table(
         [
             ("no source wants", "source", "language", "documents", "bytes"),
             *(
                 (u.corpus, u.source, u.language or "-", f"{u.documents:,}", f"{u.num_bytes:,}")
-                for u in selection.unclaimed
+                for u in most[:SHOWN_UNCLAIMED]
             ),
         ]
     )
+    if rest := most[SHOWN_UNCLAIMED:]:
+        documents = sum(row.documents for row in rest)
+        yield f"and {documents:,} documents of {len(rest)} more (all with --json)"
 
 
 def table(rows: list[tuple[str, ...]]) -> Iterator[str]:

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from mixtures.order import epoch_order
 from mixtures.permutation import derive_seed
-from mixtures.plan import Plan
+from mixtures.plan import Plan, PlannedSource
 from pipeline.corpus import part_name
 
 MAX_OPEN_PARTS = 256  # maps, not memory; far below the usual limit of 1,024 open files
@@ -88,21 +88,23 @@ class Loader:
 
     def batch(self, position: int, count: int) -> Batch:
         """The windows position .. position + count - 1."""
-        places = self.places(position, count)
-        length = self.plan.sequence_length
-        tokens = np.empty((count, length + 1), dtype=np.int64)
-        borders = np.zeros((count, length + 1), dtype=np.int32)
+        shape = (count, self.plan.sequence_length + 1)
+        tokens, borders = np.empty(shape, np.int64), np.zeros(shape, np.int32)
         ids = []
-        rows = zip(
-            places.source.tolist(), places.part.tolist(), places.window.tolist(), strict=True
-        )
-        for at, (source, part, window) in enumerate(rows):
-            opened = self._part(self.plan.sources[source].folder, part)
+        for at, (_, opened, window) in enumerate(self._rows(position, count)):
             tokens[at] = opened.tokens(window)
             starts, names = opened.documents(window)
             borders[at, starts[1:]] = 1
             ids.append(names)
         return Batch(tokens, np.cumsum(borders, axis=1, dtype=np.int32), tuple(ids))
+
+    def _rows(self, position: int, count: int) -> Iterator[tuple[PlannedSource, Part, int]]:
+        """The source of each window, the packed part that holds it, and its number there."""
+        places = self.places(position, count)
+        columns = (places.source.tolist(), places.part.tolist(), places.window.tolist())
+        for index, part, window in zip(*columns, strict=True):
+            source = self.plan.sources[index]
+            yield source, self._part(source.folder, part), window
 
     def places(self, position: int, count: int) -> Place:
         """Where the windows position .. position + count - 1 stand on disk."""
@@ -134,13 +136,11 @@ class Loader:
 
     def documents_at(self, position: int, count: int) -> list[tuple[str, tuple[str, ...]]]:
         """(source, hex ids of documents) of each window: what a training step saw."""
-        places = self.places(position, count)
-        ids = self.batch(position, count).ids
-        names = [self.plan.sources[index].name for index in places.source]
-        return [
-            (name, tuple(document.tobytes().hex() for document in row))
-            for name, row in zip(names, ids, strict=True)
-        ]
+        seen = []
+        for source, opened, window in self._rows(position, count):
+            ids = opened.documents(window)[1]
+            seen.append((source.name, tuple(document.tobytes().hex() for document in ids)))
+        return seen
 
     def positions_of(self, document: str) -> list[int]:
         """Positions whose window holds a document (hex id): a scan of the plan."""

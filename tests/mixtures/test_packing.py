@@ -146,6 +146,17 @@ def test_finished_selections_are_not_packed_again(tmp_path: Path) -> None:
     assert {path.name for path in (tmp_path / "packed").iterdir()} == {".lock", packed.selection}
 
 
+def test_what_a_killed_process_left_is_no_obstacle(tmp_path: Path) -> None:
+    documents = write_tokens(tmp_path, TEXTS, 10)
+    selection = measure(documents, packing()).selection
+    attempt = tmp_path / "packed" / f".{selection}.attempt"
+    attempt.mkdir(parents=True)
+    (attempt / "part-00000.arrow").write_bytes(b"half")
+    packed = pack(tmp_path, documents, packing())
+    assert len(read_windows(folder_of(tmp_path, selection))) == packed.num_windows
+    assert not attempt.exists()
+
+
 def test_a_token_id_beyond_the_vocabulary_is_named(tmp_path: Path) -> None:
     """lit-llama #306, torchtitan #1495: a device-side assert, far from its cause."""
     documents = write_tokens(tmp_path, [[1, 2, 0], [4, 5, 6, 0], [7, 60_000, 0]], 2)

@@ -213,5 +213,7 @@ def test_an_unknown_column_is_named(tmp_path: Path) -> None:
 
 def test_a_source_without_documents_is_an_error(tmp_path: Path) -> None:
     make(tmp_path, Tiny([Doc("a")]))
-    with pytest.raises(ConfigError, match="source 'chinese' has no document left"):
-        choose(tmp_path, {"english": ENGLISH, "chinese": CHINESE})
+    for sources in ({"english": ENGLISH, "chinese": CHINESE}, {"chinese": CHINESE}):
+        for unique in ("none", "near"):
+            with pytest.raises(ConfigError, match="source 'chinese' has no document left"):
+                choose(tmp_path, sources, unique=unique)
