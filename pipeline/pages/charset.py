@@ -156,7 +156,7 @@ def _utf16(data: bytes) -> str | None:
     """UTF-16 without a mark: NULs (of ASCII characters) stand at every other byte only."""
     sample = data[:4096]
     even, odd = sample[::2].count(0), sample[1::2].count(0)
-    if max(even, odd) * 20 < len(sample) or min(even, odd) * 20 > max(even, odd):
+    if max(even, odd) * 20 < max(len(sample), 1) or min(even, odd) * 20 > max(even, odd):
         return None
     return "utf-16-be" if even > odd else "utf-16-le"
 
