@@ -2,8 +2,8 @@
 
 datasketch takes a 32-bit hash per element, mixes it once (MurmurHash3's finalizer), applies
 `a * h + b mod 2^32` for each permutation and keeps the minimum. Here the element's hash is the low
-half of its 64-bit shingle hash, and the loop over permutations is one vector loop: 25 to 34 times the
-speed, and any datasketch tool can read the result:
+half of its 64-bit shingle hash, and the loop over permutations is one vector loop: 25 to 34 times
+the speed, and any datasketch tool can read the result:
 `MinHash(hashvalues=row, seed=1, scheme="affine32")`.
 """
 

@@ -1,23 +1,8 @@
-"""The folded view of a text, its words, and the hashes of its n-word shingles.
+"""Shingles: hashes of n consecutive words of the folded view (dedup/folding.py).
 
-Near duplicates are compared on this view only; nobody trains on it. What it must not see: case,
-full and half width, accents, traditional or simplified characters, punctuation, how words are set
-apart, invisible characters. It is a function of each code point alone, so that a compiled loop can
-read it from a table:
-
-    NFKD, marks dropped, case folded, NFKD, marks dropped, traditional -> simplified;
-    letters and digits stay, invisible format characters vanish, all else is a word break
-
-Marks are Mn, Me and whatever has a combining class; Mc of class 0 (vowel signs of Indic scripts)
-stay as letters, or Hindi words would fall apart. NFKD, where the design says NFKC, because NFC
-composes across code points: a table could not do it. With the marks gone both agree, and since only
-characters with a combining class are ever reordered, canonically equal texts have one folded view.
-What it costs: か and が, or two Thai words that differ in a vowel mark, become equal.
-
-A word is one Han character or kana, or a maximal run of other letters and digits: 用Python写 and
-用 Python 写 have the same words. A shingle is `ngram` words in order. A text with fewer words has
-one shingle, all its words with their number mixed in, so that short texts are neither lost nor
-merged ("cat", "dog": OpenDCAI/DataFlow PR #526; "hi": data-juicer PR #1051). No words, no shingles.
+A shingle is `ngram` words in order. A text with fewer words has one shingle, all its words with
+their number mixed in, so that short texts are neither lost nor merged ("cat", "dog":
+OpenDCAI/DataFlow PR #526; "hi": data-juicer PR #1051). No words, no shingles.
 
 Hashes follow Python's Unicode version (`unicodedata.unidata_version`): it belongs in the
 fingerprint of whatever stores them.
@@ -25,97 +10,23 @@ fingerprint of whatever stores them.
 
 from __future__ import annotations
 
-import functools
-import itertools
-import re
-import unicodedata
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from dedup.folding import BREAK, NOTHING, ONE, fold_table
 from kernels.arrow import string_buffers
 from kernels.compile import kernel
-from kernels.han import TRADITIONAL_TO_SIMPLIFIED
 
 Hashes = npt.NDArray[np.uint64]
 Offsets = npt.NDArray[np.int64]
 Array = npt.NDArray[Any]  # inside kernels, which numba types by what they are called with
 
-# Letters that are words of their own, as ranges, since unicodedata knows no scripts: Han with the
-# Suzhou numerals; kana with ー; the extensions of both.
-ONE_WORD = (
-    "々〆〇〡-〩㐀-䶿一-鿿\uf900-\ufaff"
-    "ぁ-ゖゝ-ゟァ-ヺー-ヿㇰ-ㇿ"
-    "\U0001aff0-\U0001b16f\U00020000-\U0003ffff"
-)
-_WORD = re.compile(f"[{ONE_WORD}]|[^ {ONE_WORD}]+")
-
-# Unassigned and private planes: all breaks, no need to ask.
-_ASSIGNED = [range(0x40000), range(0xE0000, 0xE1000)]
-
-# One entry of the table: the folded letter, with _ONE if it is a word of its own; or _BREAK; or
-# _NOTHING; or, below it, _NOTHING - i, where the entries are the expansions[i - 1] from `i` on.
-_ONE = 1 << 24
-_BREAK = 0
-_NOTHING = -1
-
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio, odd: spreads letters upward
 _BASE = np.uint64(0xD1342543DE82EF95)  # of the polynomial over words; odd (Steele & Vigna 2021)
 _START = np.uint64(0x2545F4914F6CDD1D)  # hash of the empty word
-
-
-def fold_point(char: str) -> str:
-    """Folded view of one code point: letters and digits, and a space for each word break."""
-    for step in (str.casefold, str):
-        decomposed = unicodedata.normalize("NFKD", char)
-        char = step("".join(c for c in decomposed if not _is_mark(c)))
-    return "".join(_letter_or_break(TRADITIONAL_TO_SIMPLIFIED.get(c, c)) for c in char)
-
-
-def _is_mark(char: str) -> bool:
-    return unicodedata.category(char) in ("Mn", "Me") or unicodedata.combining(char) != 0
-
-
-def _letter_or_break(char: str) -> str:
-    category = unicodedata.category(char)
-    if category[0] in "LN" or category == "Mc":
-        return char
-    # Soft hyphens, joiners, direction marks and BOMs stand inside words; U+200B is a space.
-    return "" if category == "Cf" and char != "\u200b" else " "
-
-
-def fold(text: str) -> str:
-    """The folded view as this module defines it: its words, separated by single spaces."""
-    return " ".join(_WORD.findall("".join(map(fold_point, text))))
-
-
-@functools.cache
-def _table() -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], int]:
-    """Table over code points, its expansions, and the most words that one byte of text can be."""
-    table = np.full(1 << 21, _BREAK, np.int32)  # whatever four bytes can spell
-    expansions: list[int] = []
-    words_per_byte = 1
-    one_word = re.compile(f"[{ONE_WORD}]")
-    for code in itertools.chain(*_ASSIGNED):
-        char = chr(code)
-        if unicodedata.category(char) in ("Cn", "Co", "Cs"):
-            continue
-        folded = fold_point(char)
-        entries = [
-            _BREAK if c == " " else ord(c) | (_ONE if one_word.match(c) else 0) for c in folded
-        ]
-        if len(entries) == 1:
-            table[code] = entries[0]
-        elif not entries:
-            table[code] = _NOTHING
-        else:
-            table[code] = _NOTHING - len(expansions) - 1
-            expansions += [len(entries), *entries]
-            num_bytes = len(char.encode())
-            words_per_byte = max(words_per_byte, -(-len(_WORD.findall(folded)) // num_bytes))
-    return table, np.array(expansions, np.int32), words_per_byte
 
 
 def shingles(texts: pa.Array, ngram: int = 5) -> tuple[Hashes, Offsets]:
@@ -130,7 +41,7 @@ def shingles(texts: pa.Array, ngram: int = 5) -> tuple[Hashes, Offsets]:
     if ngram < 1:
         raise ValueError(f"ngram = {ngram}: a shingle needs at least one word; 5 is usual")
     data, bounds = string_buffers(texts)
-    table, expansions, words_per_byte = _table()
+    table, expansions, words_per_byte = fold_table()
     # An upper bound: pages that are never written cost nothing.
     hashes = np.empty(words_per_byte * int(bounds[-1] - bounds[0]), np.uint64)
     offsets = _hash_shingles(data, bounds, table, expansions, ngram, hashes)
@@ -185,7 +96,7 @@ def _hash_words(
                     break
                 entry = table[data[i]]
                 i += 1
-            if entry == _BREAK and word != _START:
+            if entry == BREAK and word != _START:
                 out[size] = mix(word)
                 size += 1
                 word = _START
@@ -193,19 +104,19 @@ def _hash_words(
         code, i = _decode(data, i, end)
         entry = table[code]
         at, last = 0, 0
-        if entry < _NOTHING:
-            at = _NOTHING - entry
+        if entry < NOTHING:
+            at = NOTHING - entry
             last = at + expansions[at - 1] - 1
             entry = expansions[at]
         while True:
-            if 0 < entry < _ONE:
+            if 0 < entry < ONE:
                 word = (word ^ np.uint64(entry)) * _MULTIPLIER
-            elif entry != _NOTHING:
+            elif entry != NOTHING:
                 if word != _START:
                     out[size] = mix(word)
                     size += 1
                     word = _START
-                if entry >= _ONE:
+                if entry >= ONE:
                     out[size] = mix((_START ^ np.uint64(entry)) * _MULTIPLIER)
                     size += 1
             if at == last:

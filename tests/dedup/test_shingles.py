@@ -17,7 +17,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.shingles import fold, fold_point, mix, shingles
+from dedup.folding import fold
+from dedup.shingles import mix, shingles
 from kernels.han import TRADITIONAL_TO_SIMPLIFIED
 
 MASK = 2**64 - 1
@@ -73,31 +74,6 @@ def test_mix_is_murmur3s_finalizer() -> None:
     assert int(mix(np.uint64(1))) == _mix(1) == 0xB456BCFC34C2CB2C
 
 
-@pytest.mark.parametrize(
-    ("text", "folded"),
-    [
-        ("", ""),
-        ("Hello,  WORLD!\r\n", "hello world"),
-        ("用Python写", "用 python 写"),
-        ("漢語", "汉 语"),
-        ("ＡＢＣ１２３", "abc123"),
-        ("ﾊﾟﾝ", "ハ ン"),
-        ("Straße, CAFÉ, cafe\u0301", "strasse cafe cafe"),
-        ("İstanbul", "istanbul"),
-        ("co\u00adop a\u200bb \ufeffc", "coop a b c"),
-        ("don't 3.5", "don t 3 5"),
-        ("👍🏽", ""),
-        ("한국어 텍스트", unicodedata.normalize("NFKD", "한국어 텍스트")),
-        ("हिन्दी", "हिनदी"[0:3] + "दी"),
-        ("㌖", "キ ロ メ ー ト ル"),
-        ("1️⃣", "1"),
-        ("二〇二六", "二 〇 二 六"),
-    ],
-)
-def test_fold(text: str, folded: str) -> None:
-    assert fold(text) == folded
-
-
 @given(TEXTS, st.integers(1, 7))
 def test_the_loop_equals_the_definition(texts: list[str], ngram: int) -> None:
     hashes, offsets = shingles(pa.array(texts, pa.string()), ngram)
@@ -111,12 +87,6 @@ def test_the_loop_equals_the_definition_on_every_code_point() -> None:
     chars = [c for c in chars if unicodedata.category(c) not in ("Cn", "Co")]
     text = "x".join(chars[::7])
     assert _sets([text], 3)[0] == set(_defined(text, 3))
-
-
-@given(st.text(CHARS, max_size=60))
-def test_canonically_equal_texts_have_one_folded_view(text: str) -> None:
-    nfd, nfc = (unicodedata.normalize(form, text) for form in ("NFD", "NFC"))
-    assert fold(nfd) == fold(nfc) == fold(text)
 
 
 @given(st.lists(st.text("ab中1", min_size=1, max_size=3), max_size=30))
@@ -207,7 +177,3 @@ def test_the_loop_equals_the_definition_on_real_text(name: str) -> None:
     with gzip.open(Path(os.environ["ASSAY_SAMPLE"]) / f"{name}.jsonl.gz", "rt") as lines:
         texts = [json.loads(line)["text"] for line in lines][::50]
     assert _sets(texts) == [set(_defined(text, 5)) for text in texts]
-
-
-def test_fold_point_is_all_there_is_to_it() -> None:
-    assert [fold_point(c) for c in "A漢ﷺ、\u0301"] == ["a", "汉", "صلى الله عليه وسلم", " ", ""]
