@@ -122,4 +122,7 @@ def test_progress_reads_whole_lines_only(folder: Path):
     assert not finished(one)
     one.folder.mkdir(parents=True)
     (one.folder / "metrics.jsonl").write_text('{"tokens": 10}\n{"tokens": 20}\n{"tok')
+    (one.folder / "run.key").write_text(one.key)
     assert tokens_done(one) == 20
+    (one.folder / "run.key").write_text("of other settings")
+    assert tokens_done(one) == 0

@@ -8,7 +8,8 @@ import yaml
 
 from pipeline.config import ConfigError
 from pipeline.files import write_json
-from trainer.ablation.study import changes, load_study
+from pipeline.fingerprint import code
+from trainer.ablation.study import CODE, changes, load_study
 
 
 def edit(path: Path, **values: Any) -> None:
@@ -136,3 +137,8 @@ def test_an_arm_changes_only_its_own_hashes(folder: Path):
     edit(folder / "study.yaml", arms={"as-it-comes": {}, "deduplicated": {"run": {"tokens": "2M"}}})
     after = keys(folder)
     assert {k for k in before if before[k] == after[k]} == {f"as-it-comes/{n}" for n in (1, 2, 3)}
+
+
+def test_the_code_that_makes_the_loss_is_found():
+    nothing = code("trainer.no_such_module")
+    assert [module for module in CODE if code(module) == nothing] == []

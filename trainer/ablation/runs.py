@@ -175,8 +175,8 @@ def _watch(runs: list[Run], futures: list[Future[None]], progress: Progress) -> 
 
 def tokens_done(run: Run) -> int:
     """Tokens that a run has seen, by the last whole line of its metrics."""
-    path = run.folder / "metrics.jsonl"
-    if not path.exists():
+    path, key = run.folder / "metrics.jsonl", run.folder / "run.key"
+    if not path.exists() or key.read_text() != run.key:
         return 0
     with open(path, "rb") as file:
         file.seek(max(0, path.stat().st_size - 4096))
