@@ -229,6 +229,7 @@ STANDARD_VIEWS: Mapping[str, View] = {
     "pairs": _plain("pairs", schema.PAIRS),
     "clusters": _plain("clusters", schema.CLUSTERS),
     "heldout": _plain("heldout/documents", schema.HELDOUT),
+    "heldout_matches": _plain("heldout/matches", schema.HELDOUT_MATCHES),
     "shards": shards,
     "sources": sources,
     "stages": stages,

@@ -106,6 +106,8 @@ def manifest(inputs: str = "") -> dict[str, Any]:
                 {"source": source, "files": f"{inputs}/{file}", "kind": "web"}
                 for source, file in FILES.items()
             ],
+            "extractor": "resiliparse",
+            "near": {"threshold": 0.7},
             "tokenizer": {"file": "tokenizer.json"},
         },
         "tokenizer": {

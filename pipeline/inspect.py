@@ -1,0 +1,253 @@
+"""`assay inspect CORPUS ID|URL|PHRASE`: one document with all that is known about it.
+
+A reject is read again, in full, from its file and offset.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from filters.presets import PRESETS, needs, reasons
+from pipeline.corpus import CorpusError, manifest
+from pipeline.readers import Record
+from pipeline.readers.files import list_files
+from pipeline.readers.formats import format_of, read_record
+from pipeline.readers.streams import BrokenStream, chunks
+from pipeline.settings import Input
+from pipeline.sql import connect
+
+SHOWN_CHARS = 2_000  # of the text on a screen; --json gives all
+EXAMPLE = """examples:
+  assay inspect runs/web 3f9a1c
+  assay inspect runs/web https://example.org/page
+  assay inspect runs/web "a phrase of its text" --json
+
+ID is an id or content_hash, or its first 6 digits or more; also the id of a reject."""
+
+Row = dict[str, Any]
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="assay inspect", epilog=EXAMPLE, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("corpus", type=Path, help="folder of a corpus")
+    parser.add_argument("what", help="id, content_hash, address, or words of the text")
+    parser.add_argument("--json", action="store_true", help="everything, as one JSON object")
+    options = parser.parse_args(argv)
+    found = inspect(options.corpus, options.what)
+    if options.json:
+        print(json.dumps(found, ensure_ascii=False, indent=1, default=str))
+    else:
+        show(found)
+    return 0
+
+
+def inspect(root: Path, what: str) -> Row:
+    """All that is known about a document, or about a reject.
+
+    Raises:
+        CorpusError: nothing, or more than one id, is meant by `what`.
+    """
+    with connect(root) as connection:
+        row, others = _find(connection, what)
+        if row is None:
+            return _reject(root, connection, what)
+        content = row["content_hash"]
+        found = {
+            "document": row,
+            "also_found": others,
+            "presets": _presets(connection, row),
+            "copies": _rows(
+                connection,
+                "select id, source, url from documents where content_hash = ? and id <> ?",
+                [content, row["id"]],
+            ),
+            "pairs": _rows(
+                connection,
+                "select other as content_hash, jaccard, any_value(d.id) as id, any_value(d.url) as "
+                "url, any_value(left(d.text, 100)) as excerpt from (select case when a = $1 then b "
+                "else a end as other, jaccard from pairs where a = $1 or b = $1) join documents d "
+                "on d.content_hash = other group by all order by jaccard desc, other",
+                [content],
+            ),
+            "cluster": _rows(
+                connection, "select * from clusters where content_hash = ?", [content]
+            ),
+            "heldout": _rows(
+                connection,
+                "select set, h.content_hash, m.jaccard, m.containment from heldout_matches m "
+                "join heldout h on h.content_hash = m.heldout where m.content_hash = $1 "
+                "union all select set, content_hash, 1, 1 from heldout where content_hash = $1",
+                [content],
+            ),
+        }
+    return found | {"verdict": _verdict(found)}
+
+
+def show(found: Row) -> None:
+    """Print for a person: why first, then what was measured, then the text."""
+    if "reject" in found:
+        for key, value in found["reject"].items():
+            print(f"{key:<12}{value}")
+        print(f"\n{found['again']}")
+        return
+    row = dict(found["document"])
+    text = row.pop("text")
+    for line in found["verdict"]:
+        print(line)
+    for preset, rules in found["presets"].items():
+        print(f"\n{preset}")
+        for rule in rules:
+            mark = {True: "pass", False: "FAIL", None: "no rule"}[rule["passes"]]
+            bounds = f"{_number(rule['minimum'])} .. {_number(rule['maximum'])}"
+            print(f"  {mark:<8}{rule['signal']:<36}{_number(rule['value']):>12}   {bounds}")
+    for table in ("copies", "pairs", "cluster", "heldout", "also_found"):
+        if found[table]:
+            print(f"\n{table}")
+            for item in found[table]:
+                print("  " + "  ".join(f"{k}={_number(v)}" for k, v in item.items()))
+    print()
+    for key, value in row.items():
+        if isinstance(value, dict):
+            fields = "  ".join(f"{k}={_number(v)}" for k, v in value.items())
+            print(f"{key:<22}{fields}")
+        elif value is not None:
+            print(f"{key:<22}{_number(value)}")
+    print(f"\n{text[:SHOWN_CHARS]}")
+    if len(text) > SHOWN_CHARS:
+        print(f"... {len(text) - SHOWN_CHARS:,} more characters; --json shows all")
+
+
+def _find(connection: duckdb.DuckDBPyConnection, what: str) -> tuple[Row | None, list[Row]]:
+    """The first document meant, in order of ids, and up to 10 others."""
+    if re.fullmatch(r"[0-9a-fA-F]{6,32}", what):
+        where, value = "starts_with(id, $1) or starts_with(content_hash, $1)", what.lower()
+    elif "://" in what:
+        where, value = "url = $1 or canonical_url = $1", what
+    else:
+        where, value = "contains(text, $1)", what
+    matches = _rows(
+        connection,
+        f"select id, content_hash, source, url from documents where {where} order by id limit 11",
+        [value],
+    )
+    if not matches:
+        return None, []
+    if where.startswith("starts_with") and len({m["content_hash"] for m in matches}) > 1:
+        listed = "\n".join(f"  id {m['id']}  content_hash {m['content_hash']}" for m in matches)
+        raise CorpusError(f"{what!r} begins more than one id; give more digits:\n{listed}")
+    row = _rows(connection, "select * from documents where id = ?", [matches[0]["id"]])[0]
+    return row, matches[1:]
+
+
+def _presets(connection: duckdb.DuckDBPyConnection, row: Row) -> dict[str, list[Row]]:
+    """Each rule of each preset whose signals are there: its value, its bounds, and the outcome
+    (None: no rule for this language, or no value)."""
+    found: dict[str, list[Row]] = {}
+    for preset, rules in PRESETS.items():
+        if not needs(preset) - {"language"} <= set(row) or "lang" not in row:
+            continue
+        tests = ", ".join(f"not ({fails})" for _, fails in reasons(preset))
+        outcome = connection.execute(f"select {tests} from documents where id = ?", [row["id"]])
+        found[preset] = []
+        for rule, passes in zip(rules, outcome.fetchall()[0], strict=True):
+            group, _, column = rule.signal.partition(".")
+            bound = rule.bounds.get(row["lang"])
+            found[preset].append(
+                {
+                    "signal": rule.signal,
+                    "value": row[group][column] if column else row[group],
+                    "minimum": bound.minimum if bound else None,
+                    "maximum": bound.maximum if bound else None,
+                    "passes": passes,
+                    "source": bound.source if bound else None,
+                }
+            )
+    return found
+
+
+def _verdict(found: Row) -> list[str]:
+    """Why the document is in or out, in sentences."""
+    row = found["document"]
+    lines = []
+    if row["heldout"]:
+        sets = ", ".join(sorted({item["set"] for item in found["heldout"]}))
+        lines.append(f"out: held out, no mixture trains on it ({sets})")
+    if row["duplicate"]:
+        first = min(item["id"] for item in found["copies"])
+        lines.append(f"out when copies are collapsed: an exact copy of {first}")
+    if row["near_duplicate"]:
+        others = ", ".join(item["id"] for item in found["pairs"][:3])
+        lines.append(f"out when near duplicates go: a verified pair with {others}")
+    lines = lines or ["in: not held out, not a copy"]
+    for preset, rules in found["presets"].items():
+        failed = [rule["signal"] for rule in rules if rule["passes"] is False]
+        judged = [rule for rule in rules if rule["passes"] is not None]
+        if failed:
+            lines.append(f"out of {preset}.pass: {', '.join(failed)}")
+        else:
+            lines.append(f"{preset}.pass: " + ("yes" if judged else f"no rules for {row['lang']}"))
+    return lines
+
+
+def _reject(root: Path, connection: duckdb.DuckDBPyConnection, what: str) -> Row:
+    """A reject by its id, read again from its file and offset."""
+    rows = []
+    if re.fullmatch(r"[0-9a-fA-F]{6,32}", what):
+        query = "select * from rejects where starts_with(id, ?) order by id"
+        rows = _rows(connection, query, [what.lower()])
+    if not rows:
+        raise CorpusError(
+            f"{root}: no document or reject is meant by {what!r}; give an id or content_hash (6 "
+            "digits or more), an address with ://, or words exactly as they stand in the text"
+        )
+    reject = rows[0]
+    settings = manifest(root)["settings"]
+    source = next(Input(**i) for i in settings["inputs"] if i["source"] == reject["source"])
+    paths = {file: path for path, file in list_files(source.files)}
+    if reject["file"] not in paths:
+        raise CorpusError(
+            f"{root}: reject {reject['id']} came from {reject['file']}, which {source.files} does "
+            "not match any more; put the file back"
+        )
+    path = paths[reject["file"]]
+    again = read_record(path, reject["file"], reject["offset"], source, settings["extractor"])
+    if again is None:
+        raise CorpusError(f"{path}: no record begins at {reject['offset']} any more")
+    if format_of(reject["file"]) == "jsonl":
+        content = _bytes_at(path, reject["offset"], reject["num_bytes"]).decode(errors="replace")
+    else:
+        content = again.text if isinstance(again, Record) else again.excerpt
+    return {"reject": reject, "again": content}
+
+
+def _bytes_at(path: str, offset: int, num_bytes: int) -> bytes:
+    """A range of the uncompressed stream; what there is of it where the stream is broken."""
+    found = bytearray()
+    position = 0
+    try:
+        for chunk in chunks(path):
+            found += chunk[max(offset - position, 0) : max(offset + num_bytes - position, 0)]
+            position += len(chunk)
+            if position >= offset + num_bytes:
+                break
+    except BrokenStream:
+        pass
+    return bytes(found)
+
+
+def _rows(connection: duckdb.DuckDBPyConnection, query: str, values: list[Any]) -> list[Row]:
+    result = connection.execute(query, values)
+    names = [column[0] for column in result.description]
+    return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
+
+
+def _number(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else "-" if value is None else str(value)

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import gzip
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+
+from filters.presets import PRESETS
+from pipeline import schema
+from pipeline.corpus import CorpusError
+from pipeline.inspect import inspect, main
+
+spec = importlib.util.spec_from_file_location(
+    "tiny_corpus", Path(__file__).with_name("tiny_corpus.py")
+)
+assert spec is not None
+assert spec.loader is not None
+tiny_corpus = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(tiny_corpus)
+
+REJECT = schema.document_id("web", "a.jsonl", 700).hex()
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tiny")
+    line = json.dumps({"text": "x" * 687}) + "\n"
+    assert len(line) == 700
+    (folder / "a.jsonl").write_bytes(line.encode() + b"{broken}\n")
+    (folder / "b.jsonl").write_bytes(b"")
+    return tiny_corpus.write(folder / "corpus", inputs=str(folder))
+
+
+def identity(source: str, row: int) -> str:
+    return str(tiny_corpus.identity(source, row).hex())
+
+
+def test_found_by_id_prefix_content_hash_address_and_phrase(root: Path) -> None:
+    wanted = identity("web", 3)
+    content = tiny_corpus.content("今天天气很好").hex()
+    for what in (wanted, wanted[:6].upper(), content, "https://example.org/web/3", "天气"):
+        assert inspect(root, what)["document"]["id"] == wanted
+    both = inspect(root, "天气")
+    assert both["document"]["text"] == "今天天气很好"
+    assert both["also_found"] == []
+
+
+def test_a_near_duplicate_says_of_what(root: Path) -> None:
+    found = inspect(root, identity("web", 2))
+    assert [(pair["id"], pair["jaccard"]) for pair in found["pairs"]] == [
+        (identity("web", 0), 0.75)
+    ]
+    assert found["cluster"][0]["size"] == 2
+    assert found["verdict"] == [
+        f"out when near duplicates go: a verified pair with {identity('web', 0)}",
+        "out of gopher.pass: gopher.num_words, gopher.alpha_word_share, gopher.num_stop_words",
+    ]
+
+
+def test_copies_and_held_out_text(root: Path) -> None:
+    copy = inspect(root, identity("web", 1))
+    assert [item["id"] for item in copy["copies"]] == [identity("web", 0)]
+    assert copy["verdict"][0] == (
+        f"out when copies are collapsed: an exact copy of {identity('web', 0)}"
+    )
+    held = inspect(root, identity("qa", 1))
+    assert held["verdict"][0] == "out: held out, no mixture trains on it (tiny/en/qa)"
+    assert [(item["set"], item["containment"]) for item in held["heldout"]] == [("tiny/en/qa", 1.0)]
+    assert inspect(root, identity("qa", 2))["verdict"][0] == "in: not held out, not a copy"
+
+
+def test_each_rule_with_value_and_bounds(root: Path) -> None:
+    rules = inspect(root, identity("web", 3))["presets"]["gopher"]
+    assert [rule["signal"] for rule in rules] == [rule.signal for rule in PRESETS["gopher"]]
+    words = rules[0]
+    assert (words["value"], words["passes"]) == (6, False)
+    assert words["minimum"] == PRESETS["gopher"][0].bounds["zh"].minimum
+    unruled = inspect(root, identity("web", 4))
+    assert {rule["passes"] for rule in unruled["presets"]["gopher"]} == {None}
+    assert unruled["verdict"][-1] == "gopher.pass: no rules for und"
+
+
+def test_a_reject_is_read_again_in_full(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = inspect(root, REJECT)
+    assert found["reject"]["reason"] == "bad_json"
+    assert found["again"] == "{broken}"
+    assert main([str(root), REJECT[:8]]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "{broken}"
+
+
+def test_a_reject_in_a_compressed_file(tmp_path: Path) -> None:
+    root = tiny_corpus.write(tmp_path / "corpus", inputs=str(tmp_path))
+    line = b'{"text": "' + b"x" * 687 + b'"}\n'
+    long = b"{" + b"broken" * 1000 + b"}"
+    (tmp_path / "a.jsonl").write_bytes(gzip.compress(line[:-1]) + gzip.compress(b"\n" + long))
+    reject = {
+        "id": schema.document_id("web", "a.jsonl", 700),
+        "source": "web",
+        "file": "a.jsonl",
+        "offset": 700,
+        "num_bytes": len(long),
+        "stage": "ingest",
+        "reason": "bad_json",
+        "detail": "",
+        "excerpt": "{",
+    }
+    tiny_corpus._table(root / "rejects/part-00000.parquet", [reject], schema.REJECTS)
+    assert inspect(root, REJECT)["again"] == long.decode()
+
+
+def test_screen_and_json(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(root), "今天"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("in: not held out, not a copy\nout of gopher.pass: gopher.num_words")
+    assert shown.endswith("\n今天天气很好\n")
+    assert "  FAIL    gopher.num_words                               6   80 .. 160000" in shown
+    assert main([str(root), "今天", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["document"]["text"] == "今天天气很好"
+
+
+def test_nothing_found_says_what_can_be_given(root: Path) -> None:
+    for what in ("no such words", "abcdef0123", "https://example.org/none"):
+        with pytest.raises(CorpusError, match=r"no document or reject is meant by .*6 digits"):
+            inspect(root, what)
