@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import ast
+import importlib.metadata
 import subprocess
 import sys
-import time
 import types
+from pathlib import Path
 
 import pytest
 
 from trainer import cli
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def _verb(monkeypatch: pytest.MonkeyPatch, function: object) -> None:
@@ -34,9 +38,21 @@ def test_help_names_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == shown
 
 
+def test_every_verb_has_its_function() -> None:
+    """Read, not imported: no process may load both torch and Beam."""
+    missing = []
+    for verb, (target, _) in cli.VERBS.items():
+        module, function = target.split(":")
+        source = Path(*module.split(".")).with_suffix(".py")
+        body = ast.parse((ROOT / source).read_text("utf-8")).body
+        if function not in {node.name for node in body if isinstance(node, ast.FunctionDef)}:
+            missing.append(f"{verb}: {target}")
+    assert missing == []
+
+
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["--version"]) == 0
-    assert capsys.readouterr().out == "assay 0.1.0\n"
+    assert capsys.readouterr().out == f"assay {importlib.metadata.version('assay')}\n"
 
 
 def test_unknown_verb_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
@@ -88,9 +104,7 @@ def test_help_is_quick_and_loads_neither_torch_nor_beam() -> None:
         "print([m for m in ('torch', 'apache_beam', 'pydantic', 'pyarrow') if m in sys.modules]);"
         "print(time.process_time() - t)"
     )
-    started = time.monotonic()
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert time.monotonic() - started < 20
     *_, loaded, seconds = done.stdout.splitlines()
     assert loaded == "[]"
     assert float(seconds) < 0.2
