@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from pipeline import schema
 from pipeline.files import write_json
@@ -17,7 +21,7 @@ def hashes(*names: bytes) -> pa.Array:
     return pa.array(names, schema.HASH)
 
 
-def write(root: Path, table: str, columns: pa.Schema, rows: list[dict[str, object]]) -> None:
+def write(root: Path, table: str, columns: pa.Schema, rows: list[dict[str, Any]]) -> None:
     path = root / table / "part-00000.parquet"
     path.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(pa.Table.from_pylist(rows, columns), path)
@@ -55,10 +59,30 @@ def test_members_of_large_clusters_are_verified_when_asked(tmp_path: Path) -> No
     write(root, "pairs", schema.PAIRS, [])
     members = [{"content_hash": n, "cluster": A, "size": 3, "large": True} for n in shingles]
     write(root, "clusters", schema.CLUSTERS, members)
-    rows: list[dict[str, object]] = [
+    rows: list[dict[str, Any]] = [
         {"content_hash": name, "shingles": values} for name, values in shingles.items()
     ]
     write(root, "clusters/shingles", schema.LARGE_CLUSTER_SHINGLES, rows)
     assert near_unique(root, hashes(A, B, C)).tolist() == [True, False, True]
     assert near_unique(root, hashes(D, C, B, A)).tolist() == [True, True, False, True]
     assert near_unique(root, hashes(B, D, A, C)).tolist() == [True, True, False, False]
+
+
+@given(
+    st.permutations(range(8)),
+    st.integers(0, 8),
+    st.sets(st.tuples(st.integers(0, 7), st.integers(0, 7)).filter(lambda p: p[0] < p[1])),
+)
+@settings(max_examples=25, deadline=None)
+def test_as_the_rule_says(order: list[int], num: int, pairs: set[tuple[int, int]]) -> None:
+    """Walk in order of preference; keep one unless one that is kept forms a pair with it."""
+    chosen, kept = order[:num], list[int]()
+    for content in chosen:
+        if not any({(a, content), (content, a)} & pairs for a in kept):
+            kept.append(content)
+    names = [bytes([n]) * 16 for n in range(8)]
+    with tempfile.TemporaryDirectory() as folder:
+        rows = [{"a": names[a], "b": names[b], "jaccard": 0.9} for a, b in sorted(pairs)]
+        write(Path(folder), "pairs", schema.PAIRS, rows)
+        mask = near_unique(Path(folder), hashes(*(names[n] for n in chosen)))
+    assert [n for n, keep in zip(chosen, mask.tolist(), strict=True) if keep] == kept
