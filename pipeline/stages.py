@@ -7,6 +7,7 @@ Stages of a part run one after another in one worker; joins see all parts. Nothi
 from __future__ import annotations
 
 import functools
+import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ from pipeline.tokenizer_engines import Engine
 from pipeline.transforms import heldout, ingest, measure, near, tokenize
 
 FILTERS = Path(__file__).resolve().parent.parent / "filters"
+SIMPLIFIED = FILTERS.parent / "kernels" / "simplified.tsv"
 
 
 @dataclass(frozen=True)
@@ -78,14 +80,15 @@ def make_job(
         add(f"signals/{group}", f"{where}.measure", prints["ingest"], modules, files)
     tokenizing = code("pipeline.tokenizer")
     add("tokens", f"{where}.tokenize", prints["ingest"], encoder.hash, tokenizing)
-    add("signatures", f"{where}.near", prints["ingest"], s.near.model_dump())
+    folding = [file_hash(SIMPLIFIED), unicodedata.unidata_version]
+    add("signatures", f"{where}.near", prints["ingest"], s.near.model_dump(), folding)
     add("nominees", f"{where}.heldout", prints["signals/language"], s.heldout.model_dump())
     everything = [fingerprint(shard) for shard in shards]
     for stage in ("forest", "components", "candidates", "pairs"):
         add(stage, f"{where}.near", prints["signatures"], everything)
     kept = [file_hash(Path(k)) for k in s.heldout.keep]
     add("heldout", f"{where}.heldout", prints["nominees"], everything, kept)
-    add("matches", f"{where}.heldout", prints["nominees"])
+    add("matches", f"{where}.heldout", prints["nominees"], folding, s.near.ngram)
     folder = root / "tokens" / encoder.hash
     tokenizer = s.tokenizer.model_copy(update={"file": str(folder / "tokenizer.json")})
     return Job(root, settings, tokenizer, encoder.hash, encoder.engine, prints, id_bound)

@@ -47,9 +47,9 @@ def sign(root: Path, near: Near, part: int) -> dict[str, Any]:
     table = schema.signatures(near.permutations)
     documents = pq.ParquetFile(root / "documents" / part_name(part))
     signatures_path, keys_path = sign_outputs(root, part)
-    keys = [np.empty(0, np.uint64)]
-    docs = [np.empty(0, np.uint64)]
-    row = num_shingles = 0
+    keys: list[npt.NDArray[np.uint64]] = [np.empty((0, near.bands), np.uint64)]
+    signed: list[npt.NDArray[np.bool_]] = [np.empty(0, np.bool_)]
+    num_shingles = 0
     with (
         replacing(signatures_path) as temporary,
         pa.OSFile(str(temporary), "wb") as sink,
@@ -58,22 +58,18 @@ def sign(root: Path, near: Near, part: int) -> dict[str, Any]:
         for i in range(documents.num_row_groups):
             hashes, offsets = shingles(column(documents, i, "text"), near.ngram)
             signatures = minhash.signatures(hashes, offsets, near.permutations)
-            signed = np.diff(offsets) > 0
-            values = pa.array(signatures.reshape(-1))
+            has_shingles = np.diff(offsets) > 0
             lists = pa.FixedSizeListArray.from_arrays(
-                values, near.permutations, mask=pa.array(~signed)
+                pa.array(signatures.reshape(-1)), near.permutations, mask=pa.array(~has_shingles)
             )
             writer.write_batch(pa.RecordBatch.from_arrays([lists], schema=table))
-            numbers = np.flatnonzero(signed) + row
-            banded = bands.band_keys(signatures[signed], near.bands, near.rows)
-            keys.append(banded.reshape(-1))
-            docs.append(np.repeat(numbers.astype(np.uint64) | np.uint64(part << 32), near.bands))
-            row += len(signed)
+            keys.append(bands.band_keys(signatures, near.bands, near.rows))
+            signed.append(has_shingles)
             num_shingles += len(hashes)
-    all_keys, all_docs = np.concatenate(keys), np.concatenate(docs)
-    order = np.lexsort((all_docs, all_keys))
-    _write_arrow(keys_path, schema.BAND_KEYS, [all_keys[order], all_docs[order]])
-    return {"documents": row, "shingles": num_shingles, "band_keys": len(order)}
+    mask = np.concatenate(signed)
+    records = bands.key_records(np.concatenate(keys), mask, part)
+    _write_arrow(keys_path, schema.BAND_KEYS, list(records))
+    return {"documents": len(mask), "shingles": num_shingles, "band_keys": len(records[0])}
 
 
 # --- forest, join ---------------------------------------------------------------------------------
@@ -94,10 +90,10 @@ def forest(root: Path, parts: list[int], partition: int) -> dict[str, Any]:
         bounds = bands.partition_bounds(keys, NUM_PARTITIONS)
         cut = slice(bounds[partition], bounds[partition + 1])
         slices.append((keys[cut], docs[cut]))
-    keys = np.concatenate([k for k, _ in slices])
-    docs = np.concatenate([d for _, d in slices])
-    order = np.lexsort((docs, keys))
-    edges = clusters.spanning_forest(bands.candidate_edges(keys[order], docs[order]))
+    keys, docs = bands.sort_records(
+        np.concatenate([k for k, _ in slices]), np.concatenate([d for _, d in slices])
+    )
+    edges = clusters.spanning_forest(bands.candidate_edges(keys, docs))
     _write_arrow(forest_output(root, partition), EDGES, [edges[:, 0], edges[:, 1]])
     return {"band_keys": len(keys), "edges": len(edges)}
 

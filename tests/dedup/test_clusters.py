@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import time
 
 import numpy as np
 import numpy.typing as npt
@@ -109,9 +108,7 @@ def test_a_thousand_members_of_a_thousand_shingles() -> None:
     members[changed] = rng.integers(0, 2**64, int(changed.sum()), dtype=np.uint64)
     members.sort(axis=1)
     verified_pairs(base[:5], np.array([0, 5]), 0.8)  # compiles
-    start = time.process_time()
     i, _, similarity = verified_pairs(members.ravel(), np.arange(1001) * 1000, 0.8)
-    assert time.process_time() - start < 10  # 1 on a quiet machine
     assert len(i) == 499_500
     assert similarity[0] == np.float32(jaccard(members[0], members[1]))
 

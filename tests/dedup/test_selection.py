@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import numpy.typing as npt
 from hypothesis import given
@@ -89,8 +87,6 @@ def test_a_hundred_thousand_members_stay_bounded() -> None:
     offsets = np.arange(num + 1) * 5
     order = np.arange(num)[::-1].copy()
     keep_unique_by_shingles(order[-1:], sets[0], offsets[:2], 0.8)  # compiles
-    start = time.process_time()
     assert keep_unique_by_shingles(order, sets.ravel(), offsets, 0.8).sum() == num
     equal = np.tile(sets[0], num)
     assert np.flatnonzero(keep_unique_by_shingles(order, equal, offsets, 0.8)).tolist() == [num - 1]
-    assert time.process_time() - start < 10  # 0.3 on a quiet machine
