@@ -26,7 +26,7 @@ BOILERPLATE = [
     ".breadcrumbs", ".pagination", ".pager", ".sidebar", ".sphinxsidebar", "#sidebar", ".related",
     ".toc", "#toc", ".footer", "#footer", ".copyright", ".skip-link", ".sr-only",
     ".cookie", ".cookies", ".cookie-banner", ".advert", ".ads", ".social", ".share", ".sharing",
-    ".headerlink", ".mw-editsection", ".noprint",
+    ".headerlink", ".permalink", ".viewcode-link", ".viewcode-back", ".mw-editsection", ".noprint",
 ]  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from pipeline.pages.rewrites import select
@@ -15,7 +16,7 @@ _PUBLIC_DOMAIN = {"zero": "CC0", "mark": "PDM"}
 RIGHTS = ("dc.rights", "dcterms.rights", "dcterms.license", "dc.license", "copyright")
 
 
-def licence(tree: Any, html: str) -> tuple[str | None, str | None]:
+def licence(tree: Any, html: str, metas: Mapping[str, str]) -> tuple[str | None, str | None]:
     """(licence, evidence). A `rel=license` link first, then a Creative Commons link, then <meta>.
 
     A licence is a short name (`CC-BY-SA-4.0`) where its address says so, else what the page gives.
@@ -32,10 +33,10 @@ def licence(tree: Any, html: str) -> tuple[str | None, str | None]:
             if href and ("license" in (link.get_attribute("rel") or "") or _CC.search(href)):
                 return short_name(href), opening_tag(link)
     for name in RIGHTS:
-        meta = tree.document.query_selector(f'meta[name="{name}" i]')
-        content = meta.get_attribute("content") if meta is not None else None
-        if content:
-            return short_name(content), opening_tag(meta)
+        if name in metas:
+            meta = tree.document.query_selector(f'meta[name="{name}" i], meta[property="{name}" i]')
+            if meta is not None:
+                return short_name(metas[name]), opening_tag(meta)
     return None, None
 
 

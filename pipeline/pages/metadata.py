@@ -27,13 +27,13 @@ _DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)|(\d{4})(\d\d)(\d\d)(?!\d)")
 
 def metadata(tree: Any, html: str) -> dict[str, Any]:
     """Columns that the page fills; a column that it does not is missing."""
-    metas = dict(reversed(list(_metas(tree))))  # the first of a name counts
-    found_licence, evidence = licence(tree, html)
+    metas = dict(reversed(list(_metas(tree, html))))  # the first of a name counts
+    found_licence, evidence = licence(tree, html, metas)
     title = " ".join((tree.title or "").split())
     fields = {
         "title": title or metas.get("og:title"),
         "canonical_url": _canonical(tree) or metas.get("og:url"),
-        "published_date": _published(tree, metas),
+        "published_date": _published(tree, html, metas),
         "robots_meta": metas.get("robots"),
         "licence": found_licence,
         "licence_evidence": evidence,
@@ -41,8 +41,9 @@ def metadata(tree: Any, html: str) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def _metas(tree: Any) -> Iterator[tuple[str, str]]:
-    for node in select(tree.document, "meta[content]"):
+def _metas(tree: Any, html: str) -> Iterator[tuple[str, str]]:
+    everywhere = tree.head is None or "itemprop" in html  # microdata stands in the body
+    for node in select(tree.document if everywhere else tree.head, "meta[content]"):
         for attribute in ("name", "property", "itemprop"):
             name = node.get_attribute(attribute)
             content = node.get_attribute("content").strip()
@@ -55,18 +56,24 @@ def _canonical(tree: Any) -> str | None:
     return (link.get_attribute("href").strip() or None) if link is not None else None
 
 
-def _published(tree: Any, metas: dict[str, str]) -> date | None:
+def _published(tree: Any, html: str, metas: dict[str, str]) -> date | None:
     """<meta>, then JSON-LD, then the first <time>; what is no date is passed over."""
-    times = select(tree.document, "time[datetime]")
+    times = select(tree.document, "time[datetime]") if "<time" in html else ()
     stated = [metas[name] for name in PUBLISHED if name in metas]
-    for value in [*stated, *_linked_data(tree), *(t.get_attribute("datetime") for t in times[:1])]:
+    for value in [
+        *stated,
+        *_linked_data(tree, html),
+        *(t.get_attribute("datetime") for t in times[:1]),
+    ]:
         found = _date(value)
         if found is not None:
             return found
     return None
 
 
-def _linked_data(tree: Any) -> Iterator[str]:
+def _linked_data(tree: Any, html: str) -> Iterator[str]:
+    if "datePublished" not in html:
+        return
     for script in select(tree.document, 'script[type="application/ld+json"]'):
         try:
             yield from _dates_in(json.loads(script.text_content))

@@ -71,7 +71,7 @@ def _subscript(tree: Tree, node: Node) -> None:
 def _raise_or_lower(tree: Tree, node: Node, table: dict[int, int], mark: str) -> None:
     """10<sup>25</sup> is not 1025: Unicode digits where they exist, else `^`; words stay."""
     text = node.text_content.strip()
-    if re.search(r"\d", text):
+    if re.search(r"\d", text) and not text.startswith("["):  # [3] is a note, and reads as one
         every = all(ord(character) in table for character in text)
         _replace(tree, node, text.translate(table) if every else mark + text)
 
