@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import sys
 import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import duckdb
@@ -16,6 +20,7 @@ from pipeline.sql import ask
 from pipeline.syntax import SqlError, TableMacros, text_literal
 from pipeline.views import STANDARD_VIEWS
 
+GRACE_SECONDS = 10  # after --timeout
 SHOWN_ROWS = 1_000  # of a table on a screen; files get all
 FORMATS = {"csv": "format csv, header true", "json": "format json", "parquet": "format parquet"}
 EXAMPLE = f"""examples:
@@ -43,7 +48,10 @@ def main(argv: list[str], macros: TableMacros | None = None) -> int:
     if options.format == "table" and options.output is not None:
         raise SqlError("--output needs --format csv, json or parquet")
     statement, corpus = options.statement, options.corpus
-    with ask(corpus, statement, macros=macros or {}, timeout_seconds=options.timeout) as rows:
+    with (
+        _ended_after(options.timeout + GRACE_SECONDS),
+        ask(corpus, statement, macros=macros or {}, timeout_seconds=options.timeout) as rows,
+    ):
         if options.format == "table":
             _show(rows)
         elif options.output is None:
@@ -57,6 +65,24 @@ def main(argv: list[str], macros: TableMacros | None = None) -> int:
                 num_rows = _write(rows, temporary, options.format)
             print(f"wrote {options.output}: {num_rows:,} rows", file=sys.stderr)
     return 0
+
+
+@contextmanager
+def _ended_after(seconds: float) -> Iterator[None]:
+    """End the process: DuckDB hears an interrupt between batches of 2,048 rows, and one batch of
+    `repeat('a', 1000000000)` takes for ever."""
+
+    def end() -> None:
+        print("assay sql: stopped; the statement did not end when its time was up", file=sys.stderr)
+        os._exit(2)
+
+    last_resort = threading.Timer(seconds, end)
+    last_resort.daemon = True
+    last_resort.start()
+    try:
+        yield
+    finally:
+        last_resort.cancel()
 
 
 def _show(rows: pa.RecordBatchReader) -> None:

@@ -1,24 +1,16 @@
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import tiny_corpus
 
 from pipeline.attach import attach, main
 from pipeline.corpus import CorpusError, manifest
 from pipeline.sql import ask
-
-spec = importlib.util.spec_from_file_location(
-    "tiny_corpus", Path(__file__).with_name("tiny_corpus.py")
-)
-assert spec is not None
-assert spec.loader is not None
-tiny_corpus = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(tiny_corpus)
 
 
 @pytest.fixture

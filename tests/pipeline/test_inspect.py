@@ -1,24 +1,16 @@
 from __future__ import annotations
 
 import gzip
-import importlib.util
 import json
 from pathlib import Path
 
 import pytest
+import tiny_corpus
 
 from filters.presets import PRESETS
 from pipeline import schema
 from pipeline.corpus import CorpusError
 from pipeline.inspect import inspect, main
-
-spec = importlib.util.spec_from_file_location(
-    "tiny_corpus", Path(__file__).with_name("tiny_corpus.py")
-)
-assert spec is not None
-assert spec.loader is not None
-tiny_corpus = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(tiny_corpus)
 
 REJECT = schema.document_id("web", "a.jsonl", 700).hex()
 

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import importlib.util
 import json
 from pathlib import Path
 from typing import Any
@@ -8,20 +7,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import tiny_corpus
 
 from filters.presets import expression
 from pipeline import schema
 from pipeline.sql import ask, connect, predicate, predicate_columns
 from pipeline.sql_commands import main
 from pipeline.syntax import SqlError, names_in, tree_of
-
-spec = importlib.util.spec_from_file_location(
-    "tiny_corpus", Path(__file__).with_name("tiny_corpus.py")
-)
-assert spec is not None
-assert spec.loader is not None
-tiny_corpus = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(tiny_corpus)
 
 
 @pytest.fixture(scope="module")

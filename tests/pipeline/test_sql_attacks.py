@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import time
 from pathlib import Path
 
 import pytest
+import tiny_corpus
 
 from pipeline.sql import ask, connect, predicate
 from pipeline.sql_commands import main
 from pipeline.syntax import SqlError
-
-spec = importlib.util.spec_from_file_location(
-    "tiny_corpus", Path(__file__).with_name("tiny_corpus.py")
-)
-assert spec is not None
-assert spec.loader is not None
-tiny_corpus = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(tiny_corpus)
 
 
 @pytest.fixture(scope="module")
