@@ -160,8 +160,10 @@ def _hashes(keys: pa.Array, place: str) -> pa.Array:
             value = keys.filter(bad)[0].as_py()
             raise CorpusError(f"{place}: {value!r} is not a hash; expected 32 hex digits")
         return pa.array([bytes.fromhex(key) for key in keys.to_pylist()], schema.HASH)
-    if (pa.types.is_binary(keys.type) or keys.type == schema.HASH) and keys.null_count == 0:
-        return keys.cast(schema.HASH)
+    if pa.types.is_binary(keys.type) and pc.all(pc.equal(pc.binary_length(keys), 16)).as_py():
+        keys = keys.cast(schema.HASH)
+    if keys.type == schema.HASH and keys.null_count == 0:
+        return keys
     raise CorpusError(f"{place}: type {keys.type}, nulls {keys.null_count}; expected 32 hex digits")
 
 

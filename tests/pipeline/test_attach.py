@@ -89,6 +89,7 @@ def test_row_groups_are_those_of_the_documents(root: Path, tmp_path: Path) -> No
         ({"id": ["abc"], "x": [1]}, "a", "'abc' is not a hash; expected 32 hex digits"),
         ({"id": [None], "x": [1]}, "a", "expected 32 hex digits"),
         ({"id": [1], "x": [1]}, "a", "type int64"),
+        ({"id": [b"short"], "x": [1]}, "a", "type binary"),
         ({"id": ["0" * 32], "x": [1]}, "a", "none of its 1 keys .* is the key content_hash"),
         ({"id": ["web0"], "x": [1]}, "gopher", "'gopher' is taken .* --name"),
         ({"id": ["web0"], "x": [1]}, "kept", "'kept' is taken"),
