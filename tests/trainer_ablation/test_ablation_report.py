@@ -34,7 +34,7 @@ def test_the_verdict_stands_on_top(trained: Path):
         "## What it cost",
         "## Where it comes from",
     ]
-    assert "| deduplicated | mixture.unique: near |       900 |       310,000 |   2.50 |" in (
+    assert "| deduplicated | mixture.unique: near |       900 |       310,000 |    2.5 |" in (
         study / "report.md"
     ).read_text("utf-8")
 

@@ -147,6 +147,17 @@ def test_a_text_in_two_sets_counts_once_in_the_primary_number(folder: Path):
     ]
 
 
+def test_other_languages_are_shown_and_decide_nothing(folder: Path):
+    shift = {("deduplicated", s, "en"): -0.3 - 0.01 * s for s in (1, 2, 3)}
+    shift |= {("deduplicated", s, "zh"): 0.1 + 0.01 * s for s in (1, 2, 3)}
+    study = study_with(folder, shift, primary={"languages": {"zh": 1}})
+    outcome = compare(study, read_scores(study))
+    assert outcome.verdicts == {"deduplicated": "worse"}
+    assert outcome.primary.num_items == 4
+    assert [row.name for row in outcome.sets] == ["web/zh"]
+    assert [row.name for row in outcome.others] == ["web/en"]
+
+
 def test_arms_scored_on_other_items_are_refused(folder: Path):
     study = study_with(folder, {})
     write_scores(study.runs[4].folder, [("web/en", "en", "en0", 100, 2.0)])
@@ -169,5 +180,7 @@ def test_an_unknown_set_is_named(folder: Path):
 
 def test_a_language_without_held_out_text_is_named(folder: Path):
     study = study_with(folder, {}, primary={"languages": {"ja": 1}})
-    with pytest.raises(ConfigError, match=r"study\.yaml: no held-out item in language 'ja'"):
+    with pytest.raises(
+        ConfigError, match=r"study\.yaml: no held-out item in language 'ja'; .*: en, zh;"
+    ):
         compare(study, read_scores(study))

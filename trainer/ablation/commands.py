@@ -93,6 +93,7 @@ def _require_finished(study: Study) -> None:
     missing = [run for run in study.runs if not finished(run)]
     if missing:
         raise ConfigError(
-            f"{study.path}: {len(missing)} of {len(study.runs)} runs are not finished, for "
-            f"instance arm `{missing[0].arm}`, seed {missing[0].seed}; call without --report-only"
+            f"{study.path}: {len(missing)} of {len(study.runs)} runs are not finished under these "
+            f"settings, data and code, for instance arm `{missing[0].arm}`, seed "
+            f"{missing[0].seed}; call without --report-only"
         )

@@ -27,7 +27,7 @@ def compared(study: Study, records: Records) -> Section:
         sources = read_json(run.folder / "plan.json")["sources"]
         differs = "; ".join(f"{key}: {_value(value)}" for key, value in changes(settings).items())
         epochs = ", ".join(
-            f"{s['epochs']:.2f}" if len(sources) == 1 else f"{s['name']} {s['epochs']:.2f}"
+            f"{s['epochs']:.3g}" if len(sources) == 1 else f"{s['name']} {s['epochs']:.3g}"
             for s in sources
         )
         rows.append(

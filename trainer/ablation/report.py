@@ -46,6 +46,7 @@ def verdict(study: Study, outcome: Outcome) -> dict[str, Any]:
         "primary": asdict(outcome.primary),
         "languages": [asdict(row) for row in outcome.languages],
         "sets": [asdict(row) for row in outcome.sets],
+        "others": [asdict(row) for row in outcome.others],
         "runs": {f"{run.arm}/seed-{run.seed}": run.key for run in study.runs},
     }
 
@@ -119,7 +120,7 @@ def _by_set(study: Study, outcome: Outcome) -> Section:
     rows: list[tuple[str, ...]] = []
     strong: set[int] = set()
     for arm in outcome.verdicts:
-        for row in (outcome.primary, *outcome.languages, *outcome.sets):
+        for row in (outcome.primary, *outcome.languages, *outcome.sets, *outcome.others):
             d = row.differences[arm]
             if row is outcome.primary:
                 strong.add(len(rows))
@@ -143,7 +144,9 @@ def _by_set(study: Study, outcome: Outcome) -> Section:
         "The difference on each held-out set",
         text=(
             "Bits per byte, mean over seeds. A byte is not the same amount of text in every "
-            "language (a Chinese character has three), so figures compare within a language.",
+            "language (a Chinese character has three), so figures compare within a language."
+            + " Sets in other languages stand last and decide nothing."
+            * bool(outcome.others),
         ),
         table=Table(
             (

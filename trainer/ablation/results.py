@@ -52,6 +52,7 @@ class Outcome:
     primary: Row
     languages: tuple[Row, ...]
     sets: tuple[Row, ...]  # one for each held-out set (and language, where a set has several)
+    others: tuple[Row, ...]  # the same in languages that the study does not ask about
     verdicts: dict[str, Verdict]
 
 
@@ -119,7 +120,7 @@ def compare(study: Study, scores: Scores) -> Outcome:
         base = nats[study.baseline]
         return Row(
             name,
-            len(chosen),
+            sum(language in weights for language in languages),
             {
                 arm: tuple(bits_per_byte(values, num_bytes, languages, weights).tolist())
                 for arm, values in nats.items()
@@ -140,15 +141,17 @@ def compare(study: Study, scores: Scores) -> Outcome:
         row(name, [i for i in counted if scores.items[i][1] == name], {name: 1.0})
         for name in primary.languages
     )
-    sets = tuple(
-        row(name, chosen, {scores.items[chosen[0]][1]: 1.0})
-        for name, chosen in _by_set(scores.items).items()
-    )
+    sets: list[Row] = []
+    others: list[Row] = []
+    for name, chosen in _by_set(scores.items).items():
+        language = scores.items[chosen[0]][1]
+        group = sets if language in primary.languages else others
+        group.append(row(name, chosen, {language: 1.0}))
     verdicts = {
         arm: decide(d, {r.name: r.differences[arm] for r in sets})
         for arm, d in main.differences.items()
     }
-    return Outcome(confidence, main, languages, sets, verdicts)
+    return Outcome(confidence, main, languages, tuple(sets), tuple(others), verdicts)
 
 
 def _counted(items: Sequence[Item], sets: str | Sequence[str]) -> list[int]:
