@@ -17,11 +17,12 @@ from pipeline.pages.rewrites import Tree, join_wrapped_han, rewrite, select
 
 MIN_MAIN_SHARE = 0.2  # of the text of the body that <main> must hold to be taken as the page
 
-# What is no main text on the web: navigation, chrome, widgets. CSS selectors.
+# What is no main text on the web: navigation, chrome, widgets. CSS selectors. `[hidden]` is not
+# among them: scripts show it later, and some LibreOffice help pages hold all their text in it.
 BOILERPLATE = [
     "nav", "footer", "aside", "dialog", "template", "button", "select", "textarea", "svg",
     "[role=navigation]", "[role=contentinfo]", "[role=search]", "[role=menu]", "[role=dialog]",
-    "[aria-hidden=true]", "[hidden]",
+    "[aria-hidden=true]",
     ".nav", ".navbar", ".navigation", ".navheader", ".navfooter", ".menu", ".breadcrumb",
     ".breadcrumbs", ".pagination", ".pager", ".sidebar", ".sphinxsidebar", "#sidebar", ".related",
     ".toc", "#toc", ".footer", "#footer", ".copyright", ".skip-link", ".sr-only",
