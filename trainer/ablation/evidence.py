@@ -71,7 +71,7 @@ def curves(study: Study) -> Section:
         ),
         figure=charts.legend(list(found))
         + charts.curves(found, "tokens trained on", "training loss, nats per token"),
-        after=("Line: mean over seeds; band: lowest to highest seed.",),
+        after=("In nats per token. Line: mean over seeds; band: lowest to highest seed.",),
     )
 
 
