@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from pipeline.files import read_json
-from pipeline.stages import JOINS, Job
+from pipeline.stages import JOINS, Job, missing
 
 TERMINAL_SECONDS = 1.0
 LOG_SECONDS = 15.0
@@ -31,12 +31,15 @@ def shown(job: Job) -> Iterator[None]:
 def _show(job: Job, stop: threading.Event) -> None:
     terminal = sys.stderr.isatty()
     began = time.monotonic()
-    total = len(job.parts) * (len(job.part_stages) + 2) + sum(JOINS.values())
-    at_start = _done(job)
+    started = time.time()
+    stages = (*job.part_stages, "candidates", "matches")
+    total = len(job.parts) * len(stages) + sum(JOINS.values())
+    stood = total - sum(missing(job).values())
     while not stop.wait(TERMINAL_SECONDS if terminal else LOG_SECONDS):
-        done = _done(job)
+        made = _made_since(job, started)
+        done = stood + made
         seconds = time.monotonic() - began
-        left = (total - done) * seconds / (done - at_start) if done > at_start else None
+        left = (total - done) * seconds / made if made else None
         line = f"{_state(job)}, {done} of {total} steps, {seconds:.0f} s"
         line += f", about {left:.0f} s left" if left is not None else ""
         print(
@@ -46,8 +49,9 @@ def _show(job: Job, stop: threading.Event) -> None:
         print("\r\033[K", end="", file=sys.stderr)
 
 
-def _done(job: Job) -> int:
-    return sum(1 for _ in (job.root / "stats").rglob("part-*.json"))
+def _made_since(job: Job, started: float) -> int:
+    records = (job.root / "stats").rglob("part-*.json")
+    return sum(path.stat().st_mtime >= started for path in records)
 
 
 def _state(job: Job) -> str:

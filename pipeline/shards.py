@@ -69,7 +69,9 @@ def plan_shards(root: Path, settings: CorpusSettings, refresh: bool = False) -> 
         shards += made
         files += entries
         next_part += len(made)
-    write_json(path, {"shard_bytes": settings.shard_bytes, "files": files, "shards": shards})
+    planned = {"shard_bytes": settings.shard_bytes, "files": files, "shards": shards}
+    if planned != known:
+        write_json(path, planned)
     return load_shards(root)
 
 
