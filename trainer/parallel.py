@@ -7,6 +7,7 @@ batch by position, so the batch does not depend on the number of processes.
 
 from __future__ import annotations
 
+import ctypes
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -55,6 +56,8 @@ def join_world(run: RunSettings) -> Iterator[World]:
             f"`torchrun --nproc-per-node {run.parallel.fsdp} -m trainer.cli train ...` or `auto`"
         )
     kind = "cuda" if torch.cuda.is_available() else "cpu"
+    if kind == "cpu":
+        _keep_freed_memory()
     device = torch.device(kind, int(os.environ.get("LOCAL_RANK", 0))) if kind == "cuda" else None
     if device is not None:
         torch.cuda.set_device(device)
@@ -66,6 +69,18 @@ def join_world(run: RunSettings) -> Iterator[World]:
         yield World(rank, size, device or torch.device(kind), init_device_mesh(kind, (size,)))
     finally:
         dist.destroy_process_group()
+
+
+def _keep_freed_memory() -> None:
+    """Let glibc keep freed blocks: it gives large ones back, and each step pays for new pages.
+
+    0.4M model, vocabulary 4,096, 16 windows of 256 at a time: 10.7k tokens per CPU second without,
+    16.0k with it. It costs that memory stays at its peak. Other C libraries have no mallopt.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(-4, 0)  # M_MMAP_MAX: no block has a mapping of its own
+        mallopt(-1, 2**31 - 1)  # M_TRIM_THRESHOLD
 
 
 def shard(model: Decoder, mesh: DeviceMesh) -> None:
