@@ -7,7 +7,6 @@ changed or vanished since is an error that names it; `refresh` drops what was ma
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,12 +17,11 @@ import xxhash
 from pipeline.config import ConfigError
 from pipeline.files import read_json, write_json
 from pipeline.readers import Piece
-from pipeline.readers.files import list_files
+from pipeline.readers.files import file_size, file_version, list_files
 from pipeline.readers.formats import cut
 from pipeline.readers.spill import spill
 from pipeline.settings import CorpusSettings, Input
 
-EXPANSION = 3  # bytes of text in a byte of a compressed file, about
 SAMPLE_BYTES = 1 << 16
 
 
@@ -137,12 +135,11 @@ def _cut(
         entry |= {"hash": sampled_hash(location), "parts": []}
         entries.append(entry)
         for piece in _pieces(root, item.source, location, fixed[location], shard_bytes):
-            piece_weight = _weight(piece, state["bytes"])
-            if gathered and weight + piece_weight > shard_bytes:
+            if gathered and weight + piece.num_bytes > shard_bytes:
                 shards.append(_shard(next_part + len(shards), item.source, gathered, weight))
                 gathered, weight = [], 0
             gathered.append(piece)
-            weight += piece_weight
+            weight += piece.num_bytes
             entry["parts"].append(next_part + len(shards))
     if gathered:
         shards.append(_shard(next_part + len(shards), item.source, gathered, weight))
@@ -162,31 +159,16 @@ def _shard(part: int, source: str, pieces: list[Piece], text_bytes: int) -> dict
     return {"part": part, "source": source, "text_bytes": text_bytes, "pieces": listed}
 
 
-def _weight(piece: Piece, file_bytes: int) -> int:
-    """Bytes of text in a piece, about."""
-    length = (file_bytes if piece.end is None else piece.end) - piece.begin
-    packed = piece.path.endswith((".gz", ".zst", ".zstd", ".parquet"))
-    return length * EXPANSION if packed else length
-
-
 def file_state(path: str) -> dict[str, Any]:
-    """Size and a mark of change (modification time, or the store's own) of an input file."""
-    if "://" not in path:
-        stat = os.stat(path)
-        return {"bytes": stat.st_size, "modified": str(stat.st_mtime_ns)}
-    import fsspec
-
-    filesystem, name = fsspec.core.url_to_fs(path)
-    info = filesystem.info(name)
-    mark = info.get("ETag") or info.get("etag") or info.get("mtime") or info.get("created") or ""
-    return {"bytes": int(info["size"]), "modified": str(mark)}
+    """Size and a mark of change (what its store says of it) of an input file."""
+    return {"bytes": file_size(path), "modified": file_version(path)}
 
 
 def sampled_hash(path: str) -> str:
     """Hash of the first, middle and last 64 KiB: tells a touched file from a changed one."""
     if "://" in path:
-        return str(file_state(path)["modified"])
-    size = os.stat(path).st_size
+        return file_version(path)
+    size = file_size(path)
     digest = xxhash.xxh3_128(str(size).encode())
     with open(path, "rb") as file:
         for position in (0, size // 2, max(0, size - SAMPLE_BYTES)):
