@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -93,6 +94,8 @@ class CorpusSettings(Settings):
 def load_corpus(path: str | Path, *, tokenizer_exists: bool = True) -> CorpusSettings:
     """Read corpus.yaml; relative `files`, `tokenizer` and `output` are relative to its folder.
 
+    `$NAME` in a path is that environment variable.
+
     `tokenizer_exists=False` is for the one verb that makes the tokenizer.
     """
     path = Path(path)
@@ -100,6 +103,9 @@ def load_corpus(path: str | Path, *, tokenizer_exists: bool = True) -> CorpusSet
     base = path.resolve().parent
 
     def resolve(value: str) -> str:
+        value = os.path.expandvars(value)
+        if "$" in value:
+            raise ConfigError(f"{path}: {value!r} names an environment variable that is not set")
         return value if "://" in value or Path(value).is_absolute() else str(base / value)
 
     inputs = tuple(i.model_copy(update={"files": resolve(i.files)}) for i in settings.inputs)

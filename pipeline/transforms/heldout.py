@@ -153,7 +153,8 @@ def _new_sets(
         for row in pq.read_table(nominate_outputs(root, part)[0]).to_pylist():
             key = (row["language"], row["source"])
             nominees.setdefault(key, []).append((row["content_hash"], part, row["row"]))
-    rows = []
+    rows: list[dict[str, Any]] = []
+    places: list[tuple[int, int]] = []
     for (language, source), count in sorted(totals.items()):
         name = f"{root.name}/{language}/{source}"
         if name in have:
@@ -163,27 +164,30 @@ def _new_sets(
             wanted = max(wanted, heldout.min_documents)
         distinct = {content: (part, row) for content, part, row in nominees[language, source][::-1]}
         for content in sorted(distinct)[:wanted]:
-            rows.append(
-                {
-                    "set": name,
-                    "content_hash": content,
-                    "language": language,
-                    "source": source,
-                    "text": _text(root, *distinct[content]),
-                }
-            )
-    return rows
+            new = {"set": name, "content_hash": content, "language": language, "source": source}
+            rows.append(new)
+            places.append(distinct[content])
+    texts = _texts(root, places)
+    return [{**row, "text": texts[place]} for row, place in zip(rows, places, strict=True)]
 
 
-def _text(root: Path, part: int, row: int) -> str:
-    documents = pq.ParquetFile(root / "documents" / part_name(part))
-    for i in range(documents.num_row_groups):
-        rows = documents.metadata.row_group(i).num_rows
-        if row < rows:
-            text: str = column(documents, i, "text")[row].as_py()
-            return text
-        row -= rows
-    raise AssertionError(f"part {part} has no row {row}")
+def _texts(root: Path, places: list[tuple[int, int]]) -> dict[tuple[int, int], str]:
+    """Texts of documents by (part, row); each row group is read once."""
+    wanted: dict[int, list[int]] = {}
+    for part, row in sorted(places):
+        wanted.setdefault(part, []).append(row)
+    found: dict[tuple[int, int], str] = {}
+    for part, rows in wanted.items():
+        documents = pq.ParquetFile(root / "documents" / part_name(part))
+        begin = 0
+        for i in range(documents.num_row_groups):
+            end = begin + documents.metadata.row_group(i).num_rows
+            inside = [row for row in rows if begin <= row < end]
+            if inside:
+                texts = column(documents, i, "text")
+                found |= {(part, row): texts[row - begin].as_py() for row in inside}
+            begin = end
+    return found
 
 
 def _independent(heldout: Heldout, source: Input) -> list[dict[str, Any]]:

@@ -57,3 +57,15 @@ def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
     settings = load_corpus(tmp_path / "corpus.yaml")
     assert settings.inputs[0].files == str(tmp_path / "a.jsonl")
     assert settings.output == str(tmp_path / "runs" / "corpus")
+
+
+def test_paths_may_name_environment_variables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAW", "/raw")
+    path = tmp_path / "corpus.yaml"
+    path.write_text(GOOD.replace("a.jsonl", "$RAW/a.jsonl"))
+    assert load_corpus(path).inputs[0].files == "/raw/a.jsonl"
+    monkeypatch.delenv("RAW")
+    text = message(tmp_path, GOOD.replace("a.jsonl", "$RAW/a.jsonl"))
+    assert text == "'$RAW/a.jsonl' names an environment variable that is not set"
