@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: quickstart test check bench soak clean
+.PHONY: quickstart test check bench study soak clean
 
 $(STAMP): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -24,6 +24,12 @@ test: check            ## lint, types and every test
 
 bench: $(STAMP)        ## figures of README and docs/performance.md
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python benchmarks/run.py
+
+study: $(STAMP)        ## raw against filtered on the real text in $$ASSAY_CORPUS
+	cd benchmarks/study && PATH="$(CURDIR)/$(BIN):$$PATH" && \
+	assay tokenizer train corpus.yaml --vocab-size 6000 --sample 10MB \
+	    --output $(CURDIR)/.cache/study/tokenizer.json && \
+	assay prepare corpus.yaml && assay ablate study.yaml
 
 soak: $(STAMP)         ## the long form of the checks that `make test` runs short
 	PATH="$(CURDIR)/$(BIN):$$PATH" ASSAY_SOAK=1 $(BIN)/python -m pytest -m slow
