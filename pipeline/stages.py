@@ -139,7 +139,7 @@ def run_part(job: Job, stage: str, shard: Shard) -> Shard:
     else:
         group = stage.removeprefix("signals/")
         outputs = measure.outputs(root, group, part)
-        work = functools.partial(measure.measure, root, group, part)
+        work = functools.partial(measure.measure, root, group, GROUPS[group], part)
     corpus.once(root, stage, part, part_fingerprint(job, stage, shard), outputs, work)
     return shard
 

@@ -29,7 +29,7 @@ from pipeline.files import file_hash, read_json, replacing, write_json
 from pipeline.readers import Piece, Record
 from pipeline.readers.files import list_files
 from pipeline.readers.formats import read
-from pipeline.transforms.measure import column
+from pipeline.tables import column
 
 if TYPE_CHECKING:
     from pipeline.settings import Heldout, Input

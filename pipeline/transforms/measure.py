@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from filters.signals import GROUPS
 from pipeline.corpus import part_name
 from pipeline.files import replacing
+from pipeline.tables import column
+
+if TYPE_CHECKING:
+    from filters.signals import Group
 
 
 def outputs(root: Path, group: str, part: int) -> list[Path]:
     return [root / "signals" / group / part_name(part)]
 
 
-def measure(root: Path, group: str, part: int) -> dict[str, Any]:
+def measure(root: Path, group: str, table: Group, part: int) -> dict[str, Any]:
     """Write signals/<group>/part; `lang` comes from the language group where that stands before."""
-    table = GROUPS[group]
     columns = pa.schema([(name, signal.type) for name, signal in table.columns.items()])
     documents = pq.ParquetFile(root / "documents" / part_name(part))
     languages_path = root / "signals" / "language" / part_name(part)
@@ -39,9 +41,3 @@ def measure(root: Path, group: str, part: int) -> dict[str, Any]:
             )
             rows += len(texts)
     return {"documents": rows}
-
-
-def column(file: pq.ParquetFile, row_group: int, name: str) -> pa.Array:
-    """One column of one row group as one array."""
-    chunked = file.read_row_group(row_group, columns=[name]).column(0)
-    return chunked.combine_chunks() if chunked.num_chunks != 1 else chunked.chunk(0)

@@ -24,7 +24,7 @@ from dedup.shingles import shingles
 from pipeline import schema
 from pipeline.corpus import part_name
 from pipeline.files import replacing
-from pipeline.transforms.measure import column
+from pipeline.tables import column
 
 if TYPE_CHECKING:
     from pipeline.settings import Near

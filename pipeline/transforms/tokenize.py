@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from pipeline import schema
 from pipeline.corpus import part_name
 from pipeline.files import replacing
-from pipeline.transforms.measure import column
+from pipeline.tables import column
 
 if TYPE_CHECKING:
     from pipeline.tokenizer import Encoder
