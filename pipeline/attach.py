@@ -1,35 +1,44 @@
 """`assay attach CORPUS scores.parquet --on id`: anyone's columns, as a signal group.
 
-The group is row-aligned with the documents, like any other, and is seen by SQL, mixtures and
-`assay inspect` as `<name>.<column>`. Documents that the file does not name get NULL, counted.
+The columns are kept once, under their keys, in `attached/<name>.parquet`. The group is made from
+them: row-aligned with the documents like any other, and seen by SQL, mixtures and `assay inspect`
+as `<name>.<column>`. Whenever documents come or stand in other rows, `assay prepare` joins again,
+so that a value never meets another document. What the file does not name is NULL, counted.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import re
-from collections.abc import Iterator
+import shutil
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv
-import pyarrow.json
 import pyarrow.parquet as pq
 
 from filters.presets import PRESETS
 from filters.signals import GROUPS
 from pipeline import schema
-from pipeline.corpus import CorpusError, locked, manifest, part_paths
-from pipeline.files import replacing, write_json
+from pipeline.corpus import (
+    CorpusError,
+    locked,
+    manifest,
+    once,
+    part_name,
+    part_number,
+    part_paths,
+    record,
+    record_path,
+)
+from pipeline.files import file_hash, read_json, replacing, write_json
+from pipeline.fingerprint import fingerprint
+from pipeline.keyed import read_keyed
 from pipeline.views import DERIVED
 
-READERS = {
-    ".parquet": pq.read_table,
-    ".csv": pyarrow.csv.read_csv,
-    ".jsonl": pyarrow.json.read_json,
-    ".ndjson": pyarrow.json.read_json,
-}
+KEYS = ("id", "content_hash")
 RESERVED = {
     *schema.DOCUMENTS.names,
     *schema.TOKEN_COUNTS.names,
@@ -38,10 +47,10 @@ RESERVED = {
     *DERIVED,
     *("normalize", "part", "corpus"),
 }
-RESERVED_COLUMNS = {"pass", "part", "filename", "file_row_number"}
-EXAMPLE = """example:
+EXAMPLE = """examples:
   assay attach runs/web scores.parquet --on id --name quality
   assay sql runs/web "select avg(quality.score) from documents"
+  assay attach runs/web --drop quality
 
 The key column holds 32 hex digits, as `assay sql` shows them."""
 
@@ -51,11 +60,20 @@ def main(argv: list[str]) -> int:
         prog="assay attach", epilog=EXAMPLE, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("corpus", type=Path, help="folder of a corpus")
-    parser.add_argument("file", type=Path, help="Parquet, CSV or JSONL with the key and columns")
-    parser.add_argument("--on", choices=["id", "content_hash"], required=True, help="key column")
+    parser.add_argument(
+        "file", type=Path, nargs="?", help="Parquet, CSV or JSONL with the key and columns"
+    )
+    parser.add_argument("--on", choices=KEYS, help="key column")
     parser.add_argument("--name", help="of the group (default: the file's name)")
     parser.add_argument("--replace", action="store_true", help="replace a group attached before")
+    parser.add_argument("--drop", metavar="NAME", help="remove a group attached before")
     options = parser.parse_args(argv)
+    if options.drop:
+        drop(options.corpus, options.drop)
+        print(f"removed {options.corpus / 'signals' / options.drop}")
+        return 0
+    if options.file is None or options.on is None:
+        parser.error("give a file and its key column (--on), or a group to --drop")
     name = options.name or options.file.stem
     counts = attach(options.corpus, options.file, options.on, name, replace=options.replace)
     print(
@@ -67,7 +85,7 @@ def main(argv: list[str]) -> int:
 
 
 def attach(root: Path, file: Path, on: str, name: str, *, replace: bool = False) -> dict[str, int]:
-    """Write `signals/<name>` and record it in corpus.json.
+    """Keep the columns of `file`, make `signals/<name>` of them, and name it in corpus.json.
 
     Returns: documents; missing, those of them that the file does not name; unused, keys of the
     file that no document has.
@@ -78,93 +96,116 @@ def attach(root: Path, file: Path, on: str, name: str, *, replace: bool = False)
     with locked(root):
         found = manifest(root)
         _check_name(name, found["signals"], replace)
-        keys, columns = _read(file, on)
-        parts = part_paths(root, "documents")
+        table = read_keyed(file, on)
+        paths = part_paths(root, "documents")
         used = pa.chunked_array(
-            [chunk for part in parts for chunk in pq.read_table(part, columns=[on])[on].chunks],
+            [chunk for path in paths for chunk in pq.read_table(path, columns=[on])[on].chunks],
             schema.HASH,
-        )
-        if pc.any(pc.is_in(used, value_set=keys)).as_py() is not True:
+        ).unique()
+        unused = table.num_rows - pc.sum(pc.is_in(table[on], value_set=used)).as_py()
+        if unused == table.num_rows:
             raise CorpusError(
-                f"{file}: none of its {len(keys):,} keys is the {on} of a document of {root} "
-                f"(the first: {keys[0].as_py().hex() if len(keys) else 'none'}); "
+                f"{file}: none of its {unused:,} keys is the {on} of a document of {root} "
+                f"(the first: {table[on][0].as_py().hex()}); "
                 f"is the key {'content_hash' if on == 'id' else 'id'}, or another corpus meant?"
             )
-        missing = 0
-        for part in parts:
-            with replacing(root / "signals" / name / part.name) as temporary:
-                missing += _write(part, on, keys, columns, temporary)
-        if name not in found["signals"]:
-            found["signals"].append(name)
-        write_json(root / "corpus.json", found)
-    unused = len(keys) - pc.sum(pc.is_in(keys, value_set=used.unique())).as_py()
-    return {"documents": len(used), "missing": missing, "unused": unused}
+        _list(root, found["signals"], name, listed=False)  # not while old parts meet new ones
+        with replacing(attached_path(root, name)) as temporary:
+            pq.write_table(table, temporary)
+        parts = [part_number(path) for path in paths]
+        renew(root, parts)
+        _list(root, found["signals"], name, listed=True)
+    counters = [read_json(record_path(root, f"signals/{name}", p))["counters"] for p in parts]
+    return {
+        "documents": sum(c["documents"] for c in counters),
+        "missing": sum(c["missing"] for c in counters),
+        "unused": unused,
+    }
 
 
-def _write(part: Path, on: str, keys: pa.Array, columns: pa.Table, path: Path) -> int:
-    """One part of the group, in the row groups of its documents; returns the rows without a key."""
-    missing = 0
-    documents = pq.ParquetFile(part)
-    with pq.ParquetWriter(path, columns.schema) as writer:
-        for ids in _row_groups(documents, on):
-            rows = pc.index_in(ids, value_set=keys)
-            missing += rows.null_count
-            writer.write_table(columns.take(rows), row_group_size=max(len(ids), 1))
-    return missing
+def drop(root: Path, name: str) -> None:
+    """Remove an attached group.
 
-
-def _row_groups(documents: pq.ParquetFile, column: str) -> Iterator[pa.Array]:
-    for group in range(documents.num_row_groups):
-        yield documents.read_row_group(group, columns=[column])[column].combine_chunks()
-
-
-def _read(file: Path, on: str) -> tuple[pa.Array, pa.Table]:
-    """Keys (schema.HASH, distinct) and the other columns of the file."""
-    reader = READERS.get(file.suffix.lower())
-    if reader is None:
-        raise CorpusError(f"{file}: no reader for this suffix; known: {', '.join(READERS)}")
-    try:
-        table = reader(str(file))
-    except pa.ArrowInvalid as error:
-        raise CorpusError(f"{file}: not readable: {error}") from None
-    if on not in table.column_names:
-        raise CorpusError(
-            f"{file}: no key column {on!r}; its columns: {', '.join(table.column_names)}"
-        )
-    columns = table.drop_columns([on])
-    lower = [column.lower() for column in columns.column_names]
-    for column in columns.column_names:
-        if column.lower() in RESERVED_COLUMNS or lower.count(column.lower()) > 1:
+    Raises:
+        CorpusError: no such group was attached.
+    """
+    with locked(root):
+        names = attached_groups(root)
+        if name not in names:
             raise CorpusError(
-                f"{file}: a column cannot be called {column!r} (reserved, or there twice); "
-                "rename it in the file"
+                f"{root}: no group {name!r} is attached; there are: {', '.join(names) or 'none'}"
             )
-    if not lower:
-        raise CorpusError(f"{file}: nothing beside the key column {on!r}; add a column")
-    keys = _hashes(table[on].combine_chunks(), f"{file}: column {on!r}")
-    counts = keys.value_counts()
-    twice = counts.filter(pc.greater(counts.field("counts"), 1))
-    if len(twice):
-        raise CorpusError(
-            f"{file}: {len(twice):,} keys stand more than once, the first {on} "
-            f"{twice[0]['values'].as_py().hex()}; keep one row for each key"
-        )
-    return keys, columns
+        _list(root, manifest(root)["signals"], name, listed=False)
+        attached_path(root, name).unlink()
+        for folder in ("signals", "stats/signals"):
+            shutil.rmtree(root / folder / name, ignore_errors=True)
 
 
-def _hashes(keys: pa.Array, place: str) -> pa.Array:
-    """32 hex digits or 16 bytes to schema.HASH."""
-    if pa.types.is_string(keys.type) or pa.types.is_large_string(keys.type):
-        bad = pc.invert(pc.match_substring_regex(keys, "^[0-9a-fA-F]{32}$").fill_null(False))
-        if pc.any(bad).as_py():
-            value = keys.filter(bad)[0].as_py()
-            raise CorpusError(f"{place}: {value!r} is not a hash; expected 32 hex digits")
-        return pa.array([bytes.fromhex(key) for key in keys.to_pylist()], schema.HASH)
-    if pa.types.is_binary(keys.type) and pc.all(pc.equal(pc.binary_length(keys), 16)).as_py():
-        keys = keys.cast(schema.HASH)
-    if keys.type == schema.HASH and keys.null_count == 0:
-        return keys
-    raise CorpusError(f"{place}: type {keys.type}, nulls {keys.null_count}; expected 32 hex digits")
+# --- the group, from what is kept -----------------------------------------------------------------
+
+
+def attached_path(root: Path, name: str) -> Path:
+    """The columns of a group under their keys, sorted by key; the key is the first column."""
+    return root / "attached" / f"{name}.parquet"
+
+
+def attached_groups(root: Path) -> list[str]:
+    """Names of the groups that were attached to this corpus."""
+    return sorted(path.stem for path in (root / "attached").glob("*.parquet"))
+
+
+def renew(root: Path, parts: list[int]) -> list[str]:
+    """Join every attached group to the documents of `parts`, where they came or changed since.
+
+    Call it while holding the corpus. Returns the names of the groups.
+    """
+    names = attached_groups(root)
+    for name in names:
+        stage, path = f"signals/{name}", attached_path(root, name)
+        kept = file_hash(path)
+        prints = {part: fingerprint(kept, _documents_hash(root, part)) for part in parts}
+        stale = [part for part in parts if record(root, stage, part, prints[part]) is None]
+        table = pq.read_table(path) if stale else None
+        for part in stale:
+            output = root / stage / part_name(part)
+            work = functools.partial(_join, root, part, table, output)
+            once(root, stage, part, prints[part], [output], work)
+    return names
+
+
+def _documents_hash(root: Path, part: int) -> str:
+    """Of the bytes of a part of `documents`: which of them stands in which row."""
+    outputs = read_json(record_path(root, "ingest", part))["outputs"]
+    return str(outputs[f"documents/{part_name(part)}"]["xxh3"])
+
+
+def _join(root: Path, part: int, table: pa.Table, output: Path) -> dict[str, int]:
+    """One part of the group, in the row groups of its documents."""
+    on, *columns = table.column_names
+    keys, values = _bytes16(table[on].combine_chunks()), table.select(columns)
+    missing = 0
+    documents = pq.ParquetFile(root / "documents" / part_name(part))
+    with replacing(output) as temporary, pq.ParquetWriter(temporary, values.schema) as writer:
+        for group in range(documents.num_row_groups):
+            wanted = _bytes16(documents.read_row_group(group, [on])[on].combine_chunks())
+            at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+            rows = pa.array(at, mask=keys[at] != wanted)
+            missing += rows.null_count
+            writer.write_table(values.take(rows), row_group_size=max(len(rows), 1))
+    return {"documents": documents.metadata.num_rows, "missing": missing}
+
+
+def _bytes16(hashes: pa.Array) -> np.ndarray:
+    """schema.HASH as S16, which numpy compares as 16 bytes, without a copy."""
+    raw = np.frombuffer(hashes.buffers()[1], "S16")
+    return raw[hashes.offset : hashes.offset + len(hashes)]
+
+
+def _list(root: Path, signals: list[str], name: str, *, listed: bool) -> None:
+    """Name the group in corpus.json, or no more."""
+    if (name in signals) != listed:
+        signals.append(name) if listed else signals.remove(name)
+        write_json(root / "corpus.json", manifest(root) | {"signals": signals})
 
 
 def _check_name(name: str, signals: list[str], replace: bool) -> None:

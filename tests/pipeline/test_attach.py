@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 import tiny_corpus
 
-from pipeline.attach import attach, main
+from pipeline.attach import attach, attached_groups, main, renew
 from pipeline.corpus import CorpusError, manifest
 from pipeline.sql import ask
 
@@ -123,3 +123,79 @@ def test_a_second_time_needs_replace(root: Path, tmp_path: Path) -> None:
     assert manifest(root)["signals"] == ["language", "gopher", "a"]
     with pytest.raises(CorpusError, match="no reader for this suffix; known: .parquet, .csv"):
         attach(root, tmp_path / "a.xlsx", "id", "b")
+
+
+def swap_parts(root: Path) -> None:
+    """The documents of both parts in one, as another `shard_bytes` would cut them."""
+    paths = [root / f"documents/part-{part:05d}.parquet" for part in (0, 1)]
+    tables = [pq.read_table(path) for path in paths]
+    joined = pa.concat_tables([tables[1], tables[0]])
+    pq.write_table(joined.slice(0, 6), paths[0])
+    pq.write_table(joined.slice(6), paths[1])
+    for part in (0, 1):
+        tiny_corpus.commit(root, part)
+
+
+def scores(root: Path, name: str) -> dict[bytes, float | None]:
+    """Document id -> score, read from the files, row by row."""
+    found: dict[bytes, float | None] = {}
+    for path in sorted((root / "documents").glob("part-*")):
+        group = pq.read_table(root / "signals" / name / path.name)["score"].to_pylist()
+        found |= dict(zip(pq.read_table(path)["id"].to_pylist(), group, strict=True))
+    return found
+
+
+def test_values_stay_with_their_documents_when_rows_move(root: Path, tmp_path: Path) -> None:
+    keys = ids(("qa", 2), ("qa", 0), ("web", 0), ("web", 4))
+    pq.write_table(pa.table({"id": keys, "score": [1.0, 2.0, 3.0, 4.0]}), tmp_path / "mine.parquet")
+    attach(root, tmp_path / "mine.parquet", "id", "mine")
+    before = scores(root, "mine")
+    assert [before[bytes.fromhex(key)] for key in keys] == [1.0, 2.0, 3.0, 4.0]
+    assert sum(score is not None for score in before.values()) == 4
+    swap_parts(root)
+    assert renew(root, [0, 1]) == ["mine"]
+    assert scores(root, "mine") == before
+    made = {path: path.stat().st_mtime_ns for path in (root / "signals/mine").iterdir()}
+    assert renew(root, [0, 1]) == ["mine"]  # all stands
+    assert {path: path.stat().st_mtime_ns for path in (root / "signals/mine").iterdir()} == made
+
+
+def test_an_added_part_is_joined_alone(root: Path, tmp_path: Path) -> None:
+    keys = [*ids(("web", 1)), "ab" * 16]
+    pq.write_table(pa.table({"id": keys, "score": [1.0, 7.0]}), tmp_path / "mine.parquet")
+    attach(root, tmp_path / "mine.parquet", "id", "mine")
+    first = root / "signals/mine/part-00000.parquet"
+    made = first.stat().st_mtime_ns
+    added = pq.read_table(root / "documents/part-00001.parquet").slice(0, 2)
+    new_ids = pa.array([bytes.fromhex("ab" * 16), bytes.fromhex("cd" * 16)], pa.binary(16))
+    pq.write_table(added.set_column(0, "id", new_ids), root / "documents/part-00002.parquet")
+    tiny_corpus.commit(root, 2)
+    assert renew(root, [0, 1, 2]) == ["mine"]
+    assert pq.read_table(root / "signals/mine/part-00002.parquet").to_pylist() == [
+        {"score": 7.0},
+        {"score": None},
+    ]
+    assert first.stat().st_mtime_ns == made
+
+
+def test_drop(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("a", "b"):
+        pq.write_table(pa.table({"id": ids(("web", 0)), "x": [1]}), tmp_path / "a.parquet")
+        attach(root, tmp_path / "a.parquet", "id", name)
+    assert attached_groups(root) == ["a", "b"]
+    assert main([str(root), "--drop", "a"]) == 0
+    assert capsys.readouterr().out == f"removed {root}/signals/a\n"
+    assert attached_groups(root) == renew(root, [0, 1]) == ["b"]
+    assert manifest(root)["signals"] == ["language", "gopher", "b"]
+    assert [path.name for path in (root / "stats/signals").iterdir()] == ["b"]
+    with pytest.raises(CorpusError, match="no group 'gopher' is attached; there are: b"):
+        main([str(root), "--drop", "gopher"])
+    with pytest.raises(SystemExit):
+        main([str(root)])
+    assert "give a file and its key column (--on)" in capsys.readouterr().err
+
+
+def test_a_folder_that_nobody_attached_is_no_group(root: Path) -> None:
+    """What a signal leaves that corpus.yaml names no more."""
+    (root / "signals/old").mkdir()
+    assert attached_groups(root) == renew(root, [0, 1]) == []
