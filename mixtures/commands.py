@@ -11,7 +11,8 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from mixtures.plan import Plan, parse_amount, plan_selection
+from mixtures.amounts import parse_amount
+from mixtures.plan import Plan, plan_selection
 from mixtures.select import Selection, select
 from mixtures.spec import load_mixture
 from pipeline import sql_commands

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -24,9 +23,6 @@ from mixtures.spec import Mixture, load_mixture
 from mixtures.tokens import TokenShards
 from pipeline.config import ConfigError
 
-_AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*([kKmMbBtT]?)")
-_UNITS = {"": 1, "k": 1_000, "m": 1_000_000, "b": 1_000_000_000, "t": 1_000_000_000_000}
-
 
 @dataclass(frozen=True)
 class PlannedSource:
@@ -38,7 +34,10 @@ class PlannedSource:
     selection: str  # hash
     windows: tuple[int, ...]  # of each packed part
     parts_per_group: int  # parts whose windows are shuffled together; local maps: all
-    documents: int
+    claimed: int  # documents that `where` selects; held-out text is not among them
+    copies: int  # of these, removed as copies of one content or address
+    near: int  # removed as near duplicates
+    documents: int  # these stay
     num_tokens: int
     num_bytes: int
     requested: float  # share of tokens
@@ -63,6 +62,7 @@ class Plan:
     vocab_size: int
     bos_id: int | None
     eos_id: int | None
+    heldout: int  # documents that some `where` selects and that are held out
     sources: tuple[PlannedSource, ...]
 
     @property
@@ -136,6 +136,7 @@ def plan_selection(mixture: Mixture, selection: Selection, tokens: int, write: b
         vocab_size=shards.vocab_size,
         bos_id=shards.bos_id,
         eos_id=shards.eos_id,
+        heldout=selection.heldout,
         sources=tuple(
             PlannedSource(
                 name=name,
@@ -144,6 +145,9 @@ def plan_selection(mixture: Mixture, selection: Selection, tokens: int, write: b
                 selection=measured[name].selection,
                 windows=measured[name].windows,
                 parts_per_group=len(measured[name].windows),
+                claimed=counts[name].claimed,
+                copies=counts[name].copies,
+                near=counts[name].near,
                 documents=counts[name].documents,
                 num_tokens=counts[name].num_tokens,
                 num_bytes=counts[name].num_bytes,
@@ -173,16 +177,3 @@ def _check_epochs(name: str, packed: Packed, needed: int, max_epochs: float, tok
             f"`weight`, raise `max_epochs`, add data to it, or train on at most about {fits:,} "
             "tokens"
         )
-
-
-def parse_amount(text: str) -> int:
-    """Tokens: 500000, 500k, 2M, 1.5B, 1T.
-
-    Raises:
-        ConfigError: not an amount.
-    """
-    found = _AMOUNT.fullmatch(text.strip().replace(",", "").replace("_", ""))
-    amount = round(float(found[1]) * _UNITS[found[2].lower()]) if found else 0
-    if amount < 1:
-        raise ConfigError(f"not an amount of tokens: {text!r}; write 500000, 500k, 2M or 1.5B")
-    return amount

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from mixtures.plan import parse_amount
+from mixtures.amounts import parse_amount
 from pipeline.config import ConfigError, Settings, check, load
 
 

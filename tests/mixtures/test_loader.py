@@ -38,6 +38,9 @@ def make_plan(
                 selection=packed.selection,
                 windows=packed.windows,
                 parts_per_group=parts_per_group,
+                claimed=num,
+                copies=0,
+                near=0,
                 documents=num,
                 num_tokens=packed.tokens_in,
                 num_bytes=0,
@@ -56,6 +59,7 @@ def make_plan(
         vocab_size=VOCAB_SIZE,
         bos_id=None,
         eos_id=0,
+        heldout=0,
         sources=tuple(sources),
     )
 

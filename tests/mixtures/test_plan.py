@@ -10,7 +10,7 @@ from mixture_corpus import Doc, Tiny, write_corpus
 
 from mixtures.commands import mix, sql
 from mixtures.loader import Loader
-from mixtures.plan import make_plan, parse_amount, plan_from_dict
+from mixtures.plan import make_plan, plan_from_dict
 from pipeline.config import ConfigError
 
 SOURCES = {
@@ -43,6 +43,8 @@ def test_a_plan_says_what_will_be_seen(tmp_path: Path) -> None:
     assert [english.windows, chinese.windows] == [((n - 1) // 16,) for n in num_tokens]
     assert [english.requested, english.realised, chinese.realised] == [0.75, 0.75, 0.25]
     assert english.epochs == 75 / english.num_windows
+    assert (english.claimed, english.copies, english.near, english.documents) == (30, 0, 0, 30)
+    assert plan.heldout == 0
     batch = Loader(plan).batch(0, 100)
     assert batch.tokens.shape == (100, 17)
     rows = {bytes(t + 1 for t in doc.text.encode()) + b"\0" for doc in DOCS}
@@ -112,20 +114,6 @@ def test_too_little_text_for_a_window(tmp_path: Path) -> None:
     path = write(tmp_path, {"german": {"from": "web", "where": "lang = 'de'"}})
     with pytest.raises(ConfigError, match="9 tokens do not fill one window of 16"):
         make_plan(path, 1_600)
-
-
-@pytest.mark.parametrize(
-    ("text", "tokens"),
-    [("500000", 500_000), ("500k", 500_000), ("2M", 2_000_000), ("1.5B", 1_500_000_000)],
-)
-def test_amounts(text: str, tokens: int) -> None:
-    assert parse_amount(text) == tokens
-
-
-@pytest.mark.parametrize("text", ["", "2 apples", "-1", "0", "M", "1e6"])
-def test_not_an_amount(text: str) -> None:
-    with pytest.raises(ConfigError, match="not an amount of tokens"):
-        parse_amount(text)
 
 
 def test_mix_shows_the_plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

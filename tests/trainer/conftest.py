@@ -65,6 +65,9 @@ def make_data(folder: Path, vocabulary: int = VOCABULARY) -> None:
         selection="0" * 32,
         windows=(WINDOWS,),
         parts_per_group=1,
+        claimed=WINDOWS + 9,
+        copies=5,
+        near=4,
         documents=WINDOWS,
         num_tokens=WINDOWS * LENGTH,
         num_bytes=WINDOWS * LENGTH,
@@ -82,6 +85,7 @@ def make_data(folder: Path, vocabulary: int = VOCABULARY) -> None:
         vocab_size=vocabulary,
         bos_id=None,
         eos_id=None,
+        heldout=3,
         sources=(source,),
     )
     (folder / "plan.json").write_text(json.dumps(plan.to_dict()))
