@@ -36,6 +36,7 @@ from pipeline.corpus import (
 from pipeline.files import file_hash, read_json, replacing, write_json
 from pipeline.fingerprint import fingerprint
 from pipeline.keyed import read_keyed
+from pipeline.tables import column
 from pipeline.views import DERIVED
 
 KEYS = ("id", "content_hash")
@@ -187,7 +188,7 @@ def _join(root: Path, part: int, table: pa.Table, output: Path) -> dict[str, int
     documents = pq.ParquetFile(root / "documents" / part_name(part))
     with replacing(output) as temporary, pq.ParquetWriter(temporary, values.schema) as writer:
         for group in range(documents.num_row_groups):
-            wanted = _bytes16(documents.read_row_group(group, [on])[on].combine_chunks())
+            wanted = _bytes16(column(documents, group, on))
             at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
             rows = pa.array(at, mask=keys[at] != wanted)
             missing += rows.null_count

@@ -39,28 +39,40 @@ def cut(path: str, file: str, size: int, shard_bytes: int) -> list[Piece]:
 def read(piece: Piece, source: Input, extractor: str) -> Iterator[Record | Bad]:
     """Records of the piece's row groups, offset = row number in the file."""
     del extractor
-    row = 0
     try:
         with open_file(piece.path) as stream:
             if not stream.read(1):
                 return
             table = pq.ParquetFile(stream)
             sizes = [table.metadata.row_group(i).num_rows for i in range(table.num_row_groups)]
-            row = sum(sizes[: piece.begin])
-            names = table.schema_arrow.names
-            if source.text not in names:
-                for offset in range(row, row + sum(sizes[piece.begin : piece.end])):
-                    yield from_row(dict.fromkeys(names), offset, 0, source)
-                return
-            groups = range(len(sizes))[piece.begin : piece.end]
-            wanted = {source.text, source.id, source.url, *source.keep}
-            columns = [name for name in names if name in wanted]
-            for batch in table.iter_batches(BATCH_ROWS, list(groups), columns):
-                for item in _records(batch, row, source):
-                    yield item
-                    row = item.offset + 1
+            for group in range(len(sizes))[piece.begin : piece.end]:
+                yield from _row_group(table, group, sum(sizes[:group]), source)
     except (pa.ArrowException, OSError) as error:
-        yield Bad(row, 0, "bad_parquet", f"{piece.file}: not readable from row {row}: {error}")
+        yield Bad(0, 0, "bad_parquet", f"{piece.file}: not readable: {error}")
+
+
+def _row_group(
+    table: pq.ParquetFile, group: int, begin: int, source: Input
+) -> Iterator[Record | Bad]:
+    """The rows of one row group, which begins at row `begin`; what is broken of it is one reject,
+    at the first row that cannot be read."""
+    metadata = table.metadata.row_group(group)
+    end = begin + metadata.num_rows
+    names = table.schema_arrow.names
+    if source.text not in names:
+        for offset in range(begin, end):
+            yield from_row(dict.fromkeys(names), offset, 0, source)
+        return
+    wanted = {source.text, source.id, source.url, *source.keep}
+    columns = [name for name in names if name in wanted]
+    row = begin
+    try:
+        for batch in table.iter_batches(BATCH_ROWS, [group], columns):
+            yield from _records(batch, row, source)
+            row += len(batch)
+    except (pa.ArrowException, OSError) as error:
+        detail = f"{end - row:,} rows from row {row} of row group {group} not readable: {error}"
+        yield Bad(row, metadata.total_byte_size, "bad_parquet", detail)
 
 
 def _records(batch: pa.RecordBatch, row: int, source: Input) -> Iterator[Record | Bad]:

@@ -80,6 +80,53 @@ def test_a_broken_file_is_one_reject(tmp_path: Path) -> None:
     (found,) = items(path)
     assert isinstance(found, Bad)
     assert (found.offset, found.reason) == (0, "bad_parquet")
-    assert found.detail.startswith("in.parquet: not readable from row 0: ")
+    assert found.detail.startswith("in.parquet: not readable: ")
     path.write_bytes(b"")
     assert items(path) == []
+
+
+def break_page(path: Path, group: int) -> int:
+    """Overwrite the header of the first page of `text`; returns the bytes of its row group."""
+    row_group = pq.read_metadata(path).row_group(group)
+    raw = bytearray(path.read_bytes())
+    at = row_group.column(0).data_page_offset
+    raw[at : at + 8] = b"\xff" * 8
+    path.write_bytes(raw)
+    return int(row_group.total_byte_size)
+
+
+@pytest.mark.parametrize("shard_bytes", [1, 1 << 30])
+def test_a_broken_row_group_costs_itself(tmp_path: Path, shard_bytes: int) -> None:
+    path = tmp_path / "in.parquet"
+    rows = pa.table({"text": [f"text {i}" for i in range(100)]})
+    pq.write_table(rows, path, row_group_size=30, use_dictionary=False)
+    size = break_page(path, 1)
+    found = items(path, shard_bytes=shard_bytes)
+    assert [i.offset for i in found] == [*range(31), *range(60, 100)]
+    assert [i.text for i in found if isinstance(i, Record)] == [
+        f"text {i}" for i in (*range(30), *range(60, 100))
+    ]
+    (broken,) = (i for i in found if isinstance(i, Bad))
+    assert (broken.offset, broken.num_bytes, broken.reason) == (30, size, "bad_parquet")
+    assert broken.detail.startswith("30 rows from row 30 of row group 1 not readable: ")
+
+
+def test_what_stands_before_a_broken_page_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "in.parquet"
+    rows = pa.table({"text": [f"text {i:05}" for i in range(6000)]})
+    pq.write_table(
+        rows,
+        path,
+        use_dictionary=False,
+        compression="none",
+        write_statistics=False,
+        data_page_size=1,
+    )
+    raw = path.read_bytes()
+    at = raw.index(b"text 04096") - 4  # the length of the first value of the fifth page of 1,024
+    path.write_bytes(raw[: at - 12] + b"\xff" * 12 + raw[at:])  # the end of its header
+    found = items(path)
+    assert [i.offset for i in found] == list(range(4097))
+    assert [i.text for i in found[:-1] if isinstance(i, Record)] == rows["text"].to_pylist()[:4096]
+    assert isinstance(found[-1], Bad)
+    assert found[-1].detail.startswith("1,904 rows from row 4096 of row group 0 not readable: ")
