@@ -2,7 +2,9 @@
 
 Done once, before anything is hashed or measured, and counted. Only what carries no meaning goes;
 full-width punctuation stays Chinese, compatibility characters stay what they are (NFKC would make
-the author's １ a 1 and ① a 1), white space stays.
+the author's １ a 1 and ① a 1), white space stays. A line ends where `str.splitlines` ends it: a form
+feed or a separator (U+001C to U+001E) stands between two words, and without it they would be one;
+for the same reason U+001F, which stands between two fields, becomes a space.
 """
 
 from __future__ import annotations
@@ -21,11 +23,15 @@ _UNICODE = "Unicode 17, chapter 5.8 and table 23-1"
 COLUMNS: Mapping[str, Signal] = {
     "num_crlf": Signal(_COUNT, "line ends", "CR LF, became LF", _UNICODE),
     "num_cr": Signal(_COUNT, "line ends", "lone CR, became LF", _UNICODE),
-    "num_unicode_newlines": Signal(_COUNT, "line ends", "U+2028 2029 0085, became LF", _UNICODE),
+    "num_unicode_newlines": Signal(
+        _COUNT, "line ends", "U+000B 000C 001C-001E 0085 2028 2029, became LF", _UNICODE
+    ),
     "num_nul": Signal(_COUNT, "characters", "U+0000, removed", _UNICODE),
     "num_surrogates": Signal(_COUNT, "characters", "lone surrogates, became U+FFFD", _UNICODE),
     "num_bom": Signal(_COUNT, "characters", "U+FEFF anywhere, removed", _UNICODE),
-    "num_control": Signal(_COUNT, "characters", "other C0 and C1 controls, removed", _UNICODE),
+    "num_control": Signal(
+        _COUNT, "characters", "other C0 and C1 controls, removed; U+001F became a space", _UNICODE
+    ),
 }
 _NOTHING = (0,) * len(COLUMNS)
 
@@ -35,9 +41,10 @@ _SURROGATE_PAIR = "[\ud800-\udbff][\udc00-\udfff]"
 _REMOVED = {
     "num_nul": "\0",
     "num_bom": "\ufeff",
-    "num_control": "\x01-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f",
+    "num_control": "\x01-\x08\x0e-\x1b\x7f-\x84\x86-\x9f",
 }
-_ODD = re.compile("[\r\u2028\u2029\x85\ud800-\udfff" + "".join(_REMOVED.values()) + "]")
+_NEWLINES = "\x0b\x0c\x1c-\x1e\x85\u2028\u2029"
+_ODD = re.compile(f"[\r\x1f{_NEWLINES}\ud800-\udfff{''.join(_REMOVED.values())}]")
 
 
 def normalize(text: str) -> tuple[str, tuple[int, ...]]:
@@ -50,11 +57,13 @@ def normalize(text: str) -> tuple[str, tuple[int, ...]]:
     counts = dict.fromkeys(COLUMNS, 0)
     for name, chars in _REMOVED.items():
         text, counts[name] = re.subn(f"[{chars}]", "", text)
+    counts["num_control"] += text.count("\x1f")
+    text = text.replace("\x1f", " ")
     text = re.sub(_SURROGATE_PAIR, _pair_to_char, text)
     text, counts["num_surrogates"] = re.subn(_LONE_SURROGATE, "\ufffd", text)
     text, counts["num_crlf"] = re.subn("\r\n", "\n", text)
     text, counts["num_cr"] = re.subn("\r", "\n", text)
-    text, counts["num_unicode_newlines"] = re.subn("[\u2028\u2029\x85]", "\n", text)
+    text, counts["num_unicode_newlines"] = re.subn(f"[{_NEWLINES}]", "\n", text)
     return text, tuple(counts.values())
 
 

@@ -10,7 +10,9 @@ from filters.normalize import COLUMNS, normalize
 
 # Surrogates too: JSON's "\ud800" is a legal str in Python.
 TEXT = st.text(
-    st.sampled_from("a好。\r\n\r\n\t\0\ufeff\u2028\u2029\x85\x0b\x1b\x7f\x9f\ud83d\ude00")
+    st.sampled_from(
+        "a好。\r\n\r\n\t\0\ufeff\u2028\u2029\x85\x0b\x0c\x1b\x1c\x1f\x7f\x9f\ud83d\ude00"
+    )
     | st.characters(codec=None, exclude_categories=[])
 )
 
@@ -29,7 +31,11 @@ def counted(text: str) -> tuple[str, dict[str, int]]:
         ("a\r\nb\rc\n\rd", "a\nb\nc\n\nd", {"num_crlf": 1, "num_cr": 2}),
         ("a\u2028b\u2029c\x85d", "a\nb\nc\nd", {"num_unicode_newlines": 3}),
         ("\ufeffa\ufeff\0\0", "a", {"num_bom": 2, "num_nul": 2}),
-        ("a\x0b\x0c\x1b[0m\x7f\x80", "a[0m", {"num_control": 5}),
+        ("page one\fpage two\v3", "page one\npage two\n3", {"num_unicode_newlines": 2}),
+        ("a\n\fb", "a\n\nb", {"num_unicode_newlines": 1}),
+        ("a\x1cb\x1dc\x1ed", "a\nb\nc\nd", {"num_unicode_newlines": 3}),
+        ("a\x1fb", "a b", {"num_control": 1}),
+        ("a\x08\x1b[0m\x7f\x80", "a[0m", {"num_control": 4}),
         ("\ud800", "\ufffd", {"num_surrogates": 1}),
         ("\ud83d\ude00\ude00", "😀\ufffd", {"num_surrogates": 1}),
         ("\r\0\n", "\n", {"num_crlf": 1, "num_nul": 1}),
@@ -43,6 +49,18 @@ def test_values(text: str, result: str, counts: dict[str, int]) -> None:
 def test_second_call_changes_nothing(text: str) -> None:
     once = normalize(text)[0]
     assert counted(once) == (once, {})
+
+
+@given(TEXT)
+def test_no_line_or_word_is_glued_to_the_next(text: str) -> None:
+    """As str sees them, where nothing that it does not know is taken out."""
+    text = re.sub("[\0-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ufeff\ud800-\udfff]", "", text)
+    result = normalize(text)[0]
+    assert (
+        result.split("\n")
+        == [*re.sub("\x1f", " ", text).splitlines(), ""][: result.count("\n") + 1]
+    )
+    assert result.split() == text.split()
 
 
 @given(TEXT)
