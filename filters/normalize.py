@@ -2,9 +2,11 @@
 
 Done once, before anything is hashed or measured, and counted. Only what carries no meaning goes;
 full-width punctuation stays Chinese, compatibility characters stay what they are (NFKC would make
-the author's １ a 1 and ① a 1), white space stays. A line ends where `str.splitlines` ends it: a form
-feed or a separator (U+001C to U+001E) stands between two words, and without it they would be one;
-for the same reason U+001F, which stands between two fields, becomes a space.
+the author's １ a 1 and ① a 1), white space stays.
+
+A line ends where `str.splitlines` ends it: a form feed or a separator (U+001C to U+001E) stands
+between two words, and without it they would be one. So does U+001F, which stands between two fields
+and becomes a space.
 """
 
 from __future__ import annotations
