@@ -10,21 +10,22 @@ import pyarrow.parquet as pq
 
 from pipeline.corpus import CorpusError, part_name, record_path
 from pipeline.files import read_json
-from pipeline.stages import JOINS, Job
+from pipeline.stages import AFTER_JOINS, JOINS, Job
 
 
 def records_of(job: Job, stage: str) -> list[dict[str, Any]]:
     """The commit records of a stage, by part or partition."""
-    parts = range(JOINS[stage]) if stage in JOINS else job.parts
-    return [read_json(record_path(job.root, stage, part)) for part in parts]
+    parts = range(JOINS[stage].partitions) if stage in JOINS else job.parts
+    return [read_json(record_path(job.root, job.record_name(stage), part)) for part in parts]
 
 
 def file_accounts(ingested: list[dict[str, Any]]) -> dict[str, dict[str, int]]:
-    """Records, kept, rejected (and not_sampled) of each input file over all its shards."""
+    """Records, kept, rejected (and not_sampled) of each `source/file` over all its shards."""
     accounts: dict[str, Counter[str]] = {}
     for record in ingested:
-        for file, counts in record["counters"]["files"].items():
-            accounts.setdefault(file, Counter()).update(counts)
+        counters = record["counters"]
+        for file, counts in counters["files"].items():
+            accounts.setdefault(f"{counters['source']}/{file}", Counter()).update(counts)
     return {file: dict(counts) for file, counts in sorted(accounts.items())}
 
 
@@ -60,13 +61,13 @@ def check(job: Job) -> None:
 def totals(job: Job) -> dict[str, dict[str, Any]]:
     """What corpus.json keeps of each stage: fingerprint, summed counters, seconds."""
     stages: dict[str, dict[str, Any]] = {}
-    for stage in (*job.part_stages, *JOINS, "candidates", "matches"):
+    for stage in (*job.part_stages, *JOINS, *AFTER_JOINS):
         records = records_of(job, stage)
         summed: Counter[str] = Counter()
         for record in records:
             summed.update({k: v for k, v in record["counters"].items() if isinstance(v, int)})
         stages[stage] = {
-            "fingerprint": job.fingerprints[stage],
+            "fingerprint": dict(job.prints)[stage],
             "totals": dict(summed),
             "seconds": round(sum(r["seconds"] for r in records), 3),
             "cpu_seconds": round(sum(r["cpu_seconds"] for r in records), 3),

@@ -14,8 +14,9 @@ from collections.abc import Iterable, Iterator
 
 import apache_beam as beam
 
+from pipeline.run import run_join, run_part
 from pipeline.shards import Shard
-from pipeline.stages import JOINS, Job, run_join, run_part
+from pipeline.stages import JOINS, Job
 
 
 def build(pipeline: beam.Pipeline, job: Job) -> None:
@@ -42,7 +43,9 @@ class Join(beam.PTransform):
         return (
             elements
             | "To partitions"
-            >> beam.FlatMap(_to_partitions, JOINS[self.stage]).with_output_types(tuple[int, int])
+            >> beam.FlatMap(_to_partitions, JOINS[self.stage].partitions).with_output_types(
+                tuple[int, int]
+            )
             | "Group" >> beam.GroupByKey()
             | "Run" >> beam.Map(_join, self.job, self.stage).with_output_types(int)
         )

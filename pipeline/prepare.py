@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
+import importlib.util
 import itertools
+import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,15 +13,18 @@ from pathlib import Path
 from typing import Any
 
 from filters import normalize
-from pipeline import accounts, corpus, progress
+from filters.signals import GROUPS
+from pipeline import accounts, attach, corpus, progress
 from pipeline.config import ConfigError
 from pipeline.files import read_json, remove_temporaries, write_json
+from pipeline.fingerprint import fingerprint, versions
 from pipeline.readers import Record
 from pipeline.readers.formats import read
 from pipeline.schema import FORMAT_VERSION, document_id
 from pipeline.settings import CorpusSettings
-from pipeline.shards import Shard, plan_shards
-from pipeline.stages import Job, make_job, missing
+from pipeline.shards import Shard, input_files, plan_shards, spill_folder
+from pipeline.stages import AFTER_JOINS, Job
+from pipeline.staleness import make_job, missing
 from pipeline.tokenizer import choose_engine, find, load, save
 
 SAMPLE_BYTES = 1_000_000  # of text on which the fast tokenizer must agree with the reference
@@ -36,18 +42,24 @@ class Prepared:
 def prepare(
     settings: CorpusSettings, workers: int, limit: int | None = None, refresh: bool = False
 ) -> Prepared:
-    """Make or complete a corpus; what stands with the same fingerprint is not made again."""
+    """Make or complete a corpus; what stands with the same fingerprint is not made again.
+
+    Raises:
+        ConfigError: the settings cannot be used; nothing was written.
+        CorpusError: the corpus is in use, or its accounts do not add up.
+    """
     began = time.perf_counter()
+    check(settings)
+    files = input_files(settings)
     assert settings.output is not None, "load_corpus sets the output"
     root = Path(settings.output)
     if limit is not None:
         root = root.with_name(f"{root.name}-limit-{limit}")
     with corpus.locked(root):
-        shards = plan_shards(root, settings, refresh)
-        job = make(root, settings, shards, limit)
+        shards = plan_shards(root, files, settings.shard_bytes, refresh)
+        job = plan_job(root, settings, shards, limit)
         made = missing(job)
-        stands = (root / "corpus.json").exists()
-        if made or not stands or read_json(root / "corpus.json")["settings"] != _settings(job):
+        if made or not _described(job):
             (root / "corpus.json").unlink(missing_ok=True)
             remove_temporaries(root)
             if made:
@@ -56,8 +68,55 @@ def prepare(
             assert not left, f"stages not made: {left}"
             accounts.check(job)
             _prune(job)
-            write_json(root / "corpus.json", _manifest(job))
+            attached = attach.renew(root, job.parts)
+            write_json(root / "corpus.json", _manifest(job, attached))
         return Prepared(root, corpus.manifest(root), made, time.perf_counter() - began)
+
+
+def check(settings: CorpusSettings) -> None:
+    """Refuse what would fail later, before anything is written.
+
+    Raises:
+        ConfigError: an unknown signal group, no such tokenizer, `keep` file or extractor.
+    """
+    for group in settings.signals:
+        if group not in GROUPS:
+            near = difflib.get_close_matches(group, GROUPS, n=1, cutoff=0.5)
+            hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(GROUPS)}"
+            raise ConfigError(f"key `signals`: no group {group!r}; {hint}")
+    if settings.signals[:1] != ("language",):
+        raise ConfigError(
+            f"key `signals`: {list(settings.signals)} must begin with 'language': held-out sets "
+            "and all other groups go by the language of a document"
+        )
+    if settings.extractor == "trafilatura" and importlib.util.find_spec("trafilatura") is None:
+        raise ConfigError(
+            "key `extractor`: trafilatura is not installed; `pip install 'assay[trafilatura]'`, "
+            "or leave the key out for resiliparse"
+        )
+    for path in settings.heldout.keep:
+        if not Path(path).exists():
+            raise ConfigError(f"key `heldout.keep`: no such file {path}")
+    load(settings.tokenizer)
+
+
+def plan_job(
+    root: Path, settings: CorpusSettings, shards: list[Shard], limit: int | None = None
+) -> Job:
+    """The job: the tokenizer saved with the engine that is right for this corpus, all stages
+    fingerprinted."""
+    bound = _id_bound(root, settings, shards, limit) if limit is not None else None
+    encoder = load(settings.tokenizer)
+    folder = root / "tokens" / encoder.hash
+    sources = {item.source: item.model_dump(exclude={"files"}) for item in settings.inputs}
+    sampled = fingerprint(sources, versions(["gigatoken", "tokenizers"]))
+    chosen = folder / "engine.json"
+    if not chosen.exists() or read_json(chosen)["sampled"] != sampled:
+        sample = list(_sample(settings, shards))
+        engine = choose_engine(find(settings.tokenizer.file), sample)
+        save(encoder, folder)
+        write_json(chosen, {"engine": engine, "documents": len(sample), "sampled": sampled})
+    return make_job(root, settings, load(settings.tokenizer, read_json(chosen)["engine"]), bound)
 
 
 def _run(job: Job, workers: int) -> None:
@@ -65,22 +124,6 @@ def _run(job: Job, workers: int) -> None:
 
     with progress.shown(job):
         run_local(job, workers)
-
-
-def make(
-    root: Path, settings: CorpusSettings, shards: list[Shard], limit: int | None = None
-) -> Job:
-    """The job: tokenizer chosen and saved, stages fingerprinted."""
-    bound = _id_bound(settings, shards, limit) if limit is not None else None
-    encoder = load(settings.tokenizer)
-    folder = root / "tokens" / encoder.hash
-    if not (folder / "policy.json").exists():
-        sample = list(_sample(settings, shards))
-        engine = choose_engine(find(settings.tokenizer.file), sample)
-        save(load(settings.tokenizer, engine), folder)
-        write_json(folder / "engine.json", {"engine": engine, "agreed_on_documents": len(sample)})
-    engine = read_json(folder / "engine.json")["engine"]
-    return make_job(root, settings, load(settings.tokenizer, engine), shards, bound)
 
 
 def _sample(settings: CorpusSettings, shards: list[Shard]) -> Iterator[str]:
@@ -97,8 +140,12 @@ def _sample(settings: CorpusSettings, shards: list[Shard]) -> Iterator[str]:
                 yield text
 
 
-def _id_bound(settings: CorpusSettings, shards: list[Shard], limit: int) -> int:
+def _id_bound(root: Path, settings: CorpusSettings, shards: list[Shard], limit: int) -> int:
     """The bound on ids below which `limit` records of all inputs lie; reads every record once."""
+    remembered = root / "limit.json"
+    versions_of_shards = [shard.version for shard in shards]
+    if remembered.exists() and read_json(remembered)["shards"] == versions_of_shards:
+        return int(read_json(remembered)["bound"])
     sources = {item.source: item for item in settings.inputs}
     positions = sorted(
         int.from_bytes(document_id(shard.source, piece.file, record.offset)[:8], "big")
@@ -106,7 +153,19 @@ def _id_bound(settings: CorpusSettings, shards: list[Shard], limit: int) -> int:
         for piece in shard.pieces
         for record in read(piece, sources[shard.source], settings.extractor)
     )
-    return positions[limit] if limit < len(positions) else 1 << 64
+    bound = positions[limit] if limit < len(positions) else 1 << 64
+    write_json(remembered, {"shards": versions_of_shards, "bound": str(bound)})
+    return bound
+
+
+def _described(job: Job) -> bool:
+    """Does corpus.json stand, and speak of these settings and parts?"""
+    path = job.root / "corpus.json"
+    if not path.exists():
+        return False
+    found: dict[str, Any] = read_json(path)
+    stated = (found["settings"], found["parts"], found["tokenizer"]["hash"])
+    return stated == (_settings(job), job.parts, job.tokenizer_hash)
 
 
 def _settings(job: Job) -> dict[str, Any]:
@@ -114,14 +173,14 @@ def _settings(job: Job) -> dict[str, Any]:
     return dumped
 
 
-def _manifest(job: Job) -> dict[str, Any]:
+def _manifest(job: Job, attached: list[str]) -> dict[str, Any]:
     policy = read_json(job.root / "tokens" / job.tokenizer_hash / "policy.json")
     return {
         "format": FORMAT_VERSION,
         "name": job.root.name,
         "settings": _settings(job),
         "tokenizer": policy | {"engine": job.engine},
-        "signals": ["normalize", *job.settings.signals, *_attached(job)],
+        "signals": ["normalize", *job.settings.signals, *attached],
         "meta": sorted({field for item in job.settings.inputs for field in item.keep}),
         "parts": job.parts,
         "stages": accounts.totals(job),
@@ -129,25 +188,24 @@ def _manifest(job: Job) -> dict[str, Any]:
     }
 
 
-def _attached(job: Job) -> list[str]:
-    """Signal groups that `assay attach` added, as long as they cover every part."""
-    own = {"normalize", *job.settings.signals}
-    groups = sorted(p.name for p in (job.root / "signals").iterdir() if p.name not in own)
-    return [g for g in groups if len(corpus.part_paths(job.root, f"signals/{g}")) == len(job.parts)]
-
-
 def _prune(job: Job) -> None:
-    """Delete what belongs to parts that no input has any more, and the spent files of joins."""
+    """Delete what belongs to parts and spilled files that no input has any more."""
     parts = set(job.parts)
-    by_part = ["documents", "rejects", "signatures", "signatures/keys", "heldout/matches"]
-    by_part += [f"signals/{p.name}" for p in (job.root / "signals").iterdir()]
-    by_part += [f"tokens/{p.name}" for p in (job.root / "tokens").iterdir()]
-    by_part += [f"tokens/{p.name}/counts" for p in (job.root / "tokens").iterdir()]
-    by_part += [f"stats/{stage}" for stage in (*job.part_stages, "candidates", "matches")]
-    for table in by_part:
+    tokens = [f"tokens/{path.name}" for path in (job.root / "tokens").iterdir()]
+    tables = ["documents", "rejects", "signatures", "signatures/keys", "heldout/matches"]
+    tables += [f"joins/{name}" for name in ("nominees", "candidates")]
+    tables += [f"signals/{path.name}" for path in (job.root / "signals").iterdir()]
+    tables += tokens + [f"{folder}/counts" for folder in tokens]
+    tables += [f"stats/{job.record_name(stage)}" for stage in (*job.part_stages, *AFTER_JOINS)]
+    for table in tables:
         for path in (job.root / table).glob("part-*"):
             if corpus.part_number(path) not in parts:
                 path.unlink()
+    files = {(shard.source, piece.file) for shard in job.shards for piece in shard.pieces}
+    wanted = {spill_folder(key).name for key in files}
+    for folder in (job.root / "cut").glob("*"):
+        if folder.name not in wanted:
+            shutil.rmtree(folder)
 
 
 def require_documents(prepared: Prepared) -> None:

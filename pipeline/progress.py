@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from pipeline.files import read_json
-from pipeline.stages import JOINS, Job, missing
+from pipeline.stages import AFTER_JOINS, JOINS, Job
+from pipeline.staleness import missing
 
 TERMINAL_SECONDS = 1.0
 LOG_SECONDS = 15.0
@@ -32,8 +33,8 @@ def _show(job: Job, stop: threading.Event) -> None:
     terminal = sys.stderr.isatty()
     began = time.monotonic()
     started = time.time()
-    stages = (*job.part_stages, "candidates", "matches")
-    total = len(job.parts) * len(stages) + sum(JOINS.values())
+    stages = (*job.part_stages, *AFTER_JOINS)
+    total = len(job.parts) * len(stages) + sum(join.partitions for join in JOINS.values())
     stood = total - sum(missing(job).values())
     while not stop.wait(TERMINAL_SECONDS if terminal else LOG_SECONDS):
         made = _made_since(job, started)

@@ -2,27 +2,29 @@
 
 A shard is one or more pieces of files of one source, about `shard_bytes` of text. Shards are never
 recut: files added later get shards of their own, so that only those are processed. A file that
-changed or vanished since is an error that names it; `refresh` drops what was made from it.
+changed or vanished since is an error that names it; `refresh` drops what was made from it. Where a
+file lies may change: identity is its source, its name under the glob and its content.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import xxhash
 
 from pipeline.config import ConfigError
-from pipeline.files import read_json, write_json
+from pipeline.files import file_hash, read_json, write_json
 from pipeline.readers import Piece
 from pipeline.readers.files import file_size, file_version, list_files
-from pipeline.readers.formats import cut
+from pipeline.readers.formats import cut, format_of
 from pipeline.readers.spill import spill
-from pipeline.settings import CorpusSettings, Input
+from pipeline.settings import CorpusSettings
 
-SAMPLE_BYTES = 1 << 16
+Key = tuple[str, str]  # source, file
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,147 +33,202 @@ class Shard:
     source: str
     pieces: tuple[Piece, ...]
     text_bytes: int  # about: balances shards and scales estimates, no more
-    version: str  # hash of the state of its files: part of every fingerprint made from it
+    version: str  # hash of what its pieces hold: part of every fingerprint made from it
 
 
-def plan_shards(root: Path, settings: CorpusSettings, refresh: bool = False) -> list[Shard]:
-    """Shards of all inputs, old ones as they were; writes inputs.json.
+def input_files(settings: CorpusSettings) -> dict[Key, str]:
+    """Where each input file lies now.
 
     Raises:
-        ConfigError: no file matches, or a file changed or vanished since it was prepared.
+        ConfigError: nothing matches, or no reader knows a file.
+    """
+    found: dict[Key, str] = {}
+    for item in settings.inputs:
+        try:
+            for path, file in list_files(item.files):
+                format_of(file)
+                found[item.source, file] = path
+        except (OSError, ValueError) as error:
+            raise ConfigError(f"source {item.source!r}: {error}") from None
+    return found
+
+
+def plan_shards(
+    root: Path, files: dict[Key, str], shard_bytes: int, refresh: bool = False
+) -> list[Shard]:
+    """Shards of all input files, old ones as they were; writes inputs.json.
+
+    Raises:
+        ConfigError: a file changed or vanished since it was prepared, or all files are empty.
     """
     path = root / "inputs.json"
     known: dict[str, Any] = read_json(path) if path.exists() else {"files": [], "shards": []}
-    if known["files"] and known["shard_bytes"] != settings.shard_bytes:
-        known = {"files": [], "shards": []}  # recut: every part is made again
-    present = {
-        (item.source, file): (item, location)
-        for item in settings.inputs
-        for location, file in list_files(item.files)
-    }
-    lost = _lost(known["files"], present)
+    entries, shards = known["files"], known["shards"]
+    if entries and known["shard_bytes"] != shard_bytes:
+        entries, shards = [], []  # recut: every part is made again
+    lost = _lost(entries, files)
     if lost and not refresh:
         raise ConfigError(
             "inputs changed since they were prepared:\n"
             + "\n".join(f"  {line}" for line in lost.values())
             + "\nput them back, or call `assay prepare --refresh` to drop what was made from them"
         )
-    gone = {part for entry in known["files"] if _key(entry) in lost for part in entry["parts"]}
-    files = [e for e in known["files"] if gone.isdisjoint(e["parts"])]
-    shards = [s for s in known["shards"] if s["part"] not in gone]
-    next_part = max((s["part"] for s in known["shards"]), default=-1) + 1
-    old = {_key(entry) for entry in files}
-    for item in settings.inputs:
-        new = {k: v for k, v in present.items() if k[0] == item.source and k not in old}
-        made, entries = _cut(root, item, new.values(), settings.shard_bytes, next_part)
-        shards += made
-        files += entries
-        next_part += len(made)
-    planned = {"shard_bytes": settings.shard_bytes, "files": files, "shards": shards}
+    gone = _parts_to_drop(entries, set(lost))
+    entries = [
+        entry for entry in entries if _key(entry) not in lost and gone.isdisjoint(entry["parts"])
+    ]
+    shards = [shard for shard in shards if shard["part"] not in gone]
+    entries = [{**entry, "path": files[_key(entry)]} for entry in entries]
+    next_part = max((shard["part"] for shard in known["shards"]), default=-1) + 1
+    old = {_key(entry) for entry in entries}
+    for source in dict.fromkeys(source for source, _ in files):
+        new = {key: files[key] for key in files if key[0] == source and key not in old}
+        made, added = _cut(root, source, new, shard_bytes, next_part)
+        shards, entries, next_part = shards + made, entries + added, next_part + len(made)
+    if not shards:
+        raise ConfigError(f"the inputs hold no record: all {len(files)} files are empty")
+    planned = {"shard_bytes": shard_bytes, "files": entries, "shards": shards}
     if planned != known:
         write_json(path, planned)
     return load_shards(root)
 
 
+def write_shards(root: Path, files: dict[Key, str], pieces: list[tuple[str, Piece]]) -> None:
+    """inputs.json of a sample: each (source, piece) a shard of its own."""
+    entries = [
+        {"source": source, "path": path, "file": file, "bytes": 0, "hash": "", "parts": []}
+        for (source, file), path in files.items()
+    ]
+    shards = [_shard(root, part, s, [piece]) for part, (s, piece) in enumerate(pieces)]
+    write_json(root / "inputs.json", {"shard_bytes": 0, "files": entries, "shards": shards})
+
+
 def load_shards(root: Path) -> list[Shard]:
     """The shards that inputs.json lists, by part number."""
-    known = read_json(root / "inputs.json")
-    versions = {(e["source"], e["file"]): f"{e['bytes']}:{e['hash']}" for e in known["files"]}
-    return [
-        Shard(
-            part=entry["part"],
-            source=entry["source"],
-            pieces=tuple(Piece(**piece) for piece in entry["pieces"]),
-            text_bytes=entry["text_bytes"],
-            version=xxhash.xxh3_64_hexdigest(
-                "\n".join(versions[entry["source"], p["file"]] for p in entry["pieces"]).encode()
-            ),
+    path = root / "inputs.json"
+    return list(_load(path, path.stat().st_mtime_ns))
+
+
+@functools.lru_cache(maxsize=2)
+def _load(path: Path, version: int) -> tuple[Shard, ...]:
+    del version  # part of the cache's key
+    known = read_json(path)
+    files = {_key(entry): entry for entry in known["files"]}
+    shards = []
+    for entry in known["shards"]:
+        source = entry["source"]
+        content = [[piece, files[source, piece["file"]]["hash"]] for piece in entry["pieces"]]
+        pieces = (
+            _piece(path.parent, piece, files[source, piece["file"]]) for piece in entry["pieces"]
         )
-        for entry in known["shards"]
-    ]
+        shards.append(
+            Shard(
+                part=entry["part"],
+                source=source,
+                pieces=tuple(pieces),
+                text_bytes=sum(piece["num_bytes"] for piece in entry["pieces"]),
+                version=xxhash.xxh3_128_hexdigest(repr(content).encode()),
+            )
+        )
+    return tuple(shards)
 
 
-def _key(entry: dict[str, Any]) -> tuple[str, str]:
+def _piece(root: Path, stored: dict[str, Any], entry: dict[str, Any]) -> Piece:
+    """A piece as it can be opened; a stored one has a path only where it was spilled."""
+    return Piece(
+        **{**stored, "path": str(root / stored["path"]) if stored["path"] else entry["path"]}
+    )
+
+
+def _key(entry: dict[str, Any]) -> Key:
     return entry["source"], entry["file"]
 
 
-def _lost(
-    files: list[dict[str, Any]], present: dict[tuple[str, str], tuple[Input, str]]
-) -> dict[tuple[str, str], str]:
+def _lost(entries: list[dict[str, Any]], files: dict[Key, str]) -> dict[Key, str]:
+    """What to say of each file that is not what it was."""
     lost = {}
-    for entry in files:
+    for entry in entries:
         key = _key(entry)
-        if key not in present:
-            lost[key] = f"{entry['path']} (source {entry['source']}): no longer among the inputs"
-            continue
-        state = file_state(present[key][1])
-        same = state["bytes"] == entry["bytes"] and (
-            state["modified"] == entry["modified"] or sampled_hash(present[key][1]) == entry["hash"]
-        )
-        if not same:
-            lost[key] = (
-                f"{entry['path']} (source {entry['source']}): changed, "
-                f"{entry['bytes']:,} bytes then, {state['bytes']:,} now"
-            )
+        name = f"{entry['path']} (source {entry['source']})"
+        if key not in files:
+            lost[key] = f"{name}: no longer among the inputs"
+        elif not _same(entry, files[key]):
+            size = file_size(files[key])
+            lost[key] = f"{name}: changed, {entry['bytes']:,} bytes then, {size:,} now"
     return lost
 
 
+def _same(entry: dict[str, Any], path: str) -> bool:
+    """Same size and state, or, where only the state differs (copied, touched), same bytes."""
+    if file_size(path) != entry["bytes"]:
+        return False
+    return bool(file_version(path) == entry["modified"] or content_hash(path) == entry["hash"])
+
+
+def _parts_to_drop(entries: list[dict[str, Any]], lost: set[Key]) -> set[int]:
+    """Parts that hold a lost file, and all parts of the files that share one with it: what is cut
+    anew must not stand twice."""
+    gone: set[int] = set()
+    files = lost
+    while files:
+        gone |= {part for entry in entries if _key(entry) in files for part in entry["parts"]}
+        files = {
+            _key(entry)
+            for entry in entries
+            if not gone.isdisjoint(entry["parts"]) and not gone.issuperset(entry["parts"])
+        }
+    return gone
+
+
 def _cut(
-    root: Path,
-    item: Input,
-    files: Iterable[tuple[Input, str]],
-    shard_bytes: int,
-    next_part: int,
+    root: Path, source: str, files: dict[Key, str], shard_bytes: int, next_part: int
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Shards and file entries of new files of one source, small files gathered."""
     shards: list[dict[str, Any]] = []
     entries: list[dict[str, Any]] = []
     gathered: list[Piece] = []
-    weight = 0
-    fixed = dict(list_files(item.files))
-    for _, location in files:
-        state = file_state(location)
-        entry = {"source": item.source, "path": location, "file": fixed[location], **state}
-        entry |= {"hash": sampled_hash(location), "parts": []}
-        entries.append(entry)
-        for piece in _pieces(root, item.source, location, fixed[location], shard_bytes):
-            if gathered and weight + piece.num_bytes > shard_bytes:
-                shards.append(_shard(next_part + len(shards), item.source, gathered, weight))
-                gathered, weight = [], 0
+    for key, path in files.items():
+        pieces = cut(path, key[1], shard_bytes)
+        if pieces is None:  # a stream too large for one piece: written out once, plain
+            pieces = spill(path, key[1], root / spill_folder(key), shard_bytes)
+        parts = set()
+        for piece in pieces:
+            if gathered and sum(p.num_bytes for p in gathered) + piece.num_bytes > shard_bytes:
+                shards.append(_shard(root, next_part + len(shards), source, gathered))
+                gathered = []
             gathered.append(piece)
-            weight += piece.num_bytes
-            entry["parts"].append(next_part + len(shards))
+            parts.add(next_part + len(shards))
+        entries.append(
+            {
+                "source": source,
+                "path": path,
+                "file": key[1],
+                "bytes": file_size(path),
+                "modified": file_version(path),
+                "hash": content_hash(path),
+                "parts": sorted(parts),
+            }
+        )
     if gathered:
-        shards.append(_shard(next_part + len(shards), item.source, gathered, weight))
+        shards.append(_shard(root, next_part + len(shards), source, gathered))
     return shards, entries
 
 
-def _pieces(root: Path, source: str, path: str, file: str, shard_bytes: int) -> list[Piece]:
-    pieces = cut(path, file, shard_bytes)
-    if pieces is None:  # a stream too large for one piece: written out once, plain
-        folder = root / "cut" / xxhash.xxh3_64_hexdigest(f"{source}\0{file}".encode())
-        pieces = spill(path, file, folder, shard_bytes)
-    return pieces
+def spill_folder(key: Key) -> Path:
+    """Where the plain shards of a large compressed file stand, in the corpus."""
+    return Path("cut") / xxhash.xxh3_64_hexdigest("\0".join(key).encode())
 
 
-def _shard(part: int, source: str, pieces: list[Piece], text_bytes: int) -> dict[str, Any]:
-    listed = [asdict(piece) for piece in pieces]
-    return {"part": part, "source": source, "text_bytes": text_bytes, "pieces": listed}
+def _shard(root: Path, part: int, source: str, pieces: Iterable[Piece]) -> dict[str, Any]:
+    """A shard as inputs.json keeps it: paths of input files stand there once, with the file."""
+    stored = []
+    for piece in pieces:
+        inside = Path(piece.path).is_relative_to(root / "cut")
+        path = str(Path(piece.path).relative_to(root)) if inside else ""
+        stored.append(asdict(replace(piece, path=path)))
+    return {"part": part, "source": source, "pieces": stored}
 
 
-def file_state(path: str) -> dict[str, Any]:
-    """Size and a mark of change (what its store says of it) of an input file."""
-    return {"bytes": file_size(path), "modified": file_version(path)}
-
-
-def sampled_hash(path: str) -> str:
-    """Hash of the first, middle and last 64 KiB: tells a touched file from a changed one."""
-    if "://" in path:
-        return file_version(path)
-    size = file_size(path)
-    digest = xxhash.xxh3_128(str(size).encode())
-    with open(path, "rb") as file:
-        for position in (0, size // 2, max(0, size - SAMPLE_BYTES)):
-            file.seek(position)
-            digest.update(file.read(SAMPLE_BYTES))
-    return digest.hexdigest()
+def content_hash(path: str) -> str:
+    """xxh3-128 of a local file (1 to 5 GB/s); of a file in a store, what the store says of it."""
+    return file_version(path) if "://" in path else file_hash(Path(path))

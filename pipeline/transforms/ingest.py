@@ -88,7 +88,7 @@ def ingest(
     with replacing(rejects_path) as temporary:
         pq.write_table(pa.Table.from_pylist(rejects, schema.REJECTS), temporary, compression="zstd")
     files = {file: dict(counted) for file, counted in counters.items()}
-    return {**totals, "files": files, "reasons": dict(reasons)}
+    return {**totals, "source": shard.source, "files": files, "reasons": dict(reasons)}
 
 
 def document(doc_id: bytes, source: Input, file: str, record: Record, text: str) -> dict[str, Any]:

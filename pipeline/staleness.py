@@ -1,0 +1,138 @@
+"""What has to be made again: fingerprints of every part over all that it depends on.
+
+A stage depends on its code, settings, versions and model files (`make_job`), and on the
+fingerprints of what it reads, part by part (`Fingerprints`). So a new source, signal, threshold or
+tokenizer remakes what depends on it and nothing else.
+"""
+
+from __future__ import annotations
+
+import functools
+import unicodedata
+from pathlib import Path
+from typing import Any
+
+from filters.signals import GROUPS
+from pipeline import corpus
+from pipeline.files import file_hash, read_json
+from pipeline.fingerprint import code, fingerprint, versions
+from pipeline.settings import CorpusSettings
+from pipeline.shards import Shard
+from pipeline.stages import JOINS, PART_STAGES, Job
+from pipeline.tokenizer import Encoder
+from pipeline.transforms import heldout
+
+FILTERS = Path(__file__).resolve().parent.parent / "filters"
+SIMPLIFIED = FILTERS.parent / "kernels" / "simplified.tsv"
+TRANSFORMS = "pipeline.transforms"
+
+
+def make_job(
+    root: Path, settings: CorpusSettings, encoder: Encoder, id_bound: int | None = None
+) -> Job:
+    """Say for every stage what it depends on by itself, other stages and parts apart."""
+    readers = ["resiliparse", "fastwarc", "orjson", "pyarrow", "zstandard"]
+    readers += ["trafilatura"] if settings.extractor == "trafilatura" else []
+    near = settings.near.model_dump()
+    lsh = {key: value for key, value in near.items() if key != "threshold"}
+    folding = [file_hash(SIMPLIFIED), unicodedata.unidata_version]
+    held = settings.heldout
+    own: dict[str, tuple[str, Any]] = {
+        "ingest": ("ingest", [settings.hard, settings.extractor, id_bound, versions(readers)]),
+        "tokens": (
+            "tokenize",
+            [encoder.hash, code("pipeline.tokenizer"), versions(["tokenizers", "gigatoken"])],
+        ),
+        "signatures": ("near", [lsh, folding, versions(["datasketch"])]),
+        "forest": ("near", []),
+        "components": ("near", []),
+        "candidates": ("near", []),
+        "pairs": ("near", near["threshold"]),
+        "nominees": ("heldout", [held.share, held.min_documents]),
+        "heldout": ("heldout", [held.independent, [file_hash(Path(path)) for path in held.keep]]),
+        "matches": ("heldout", [held.containment, near["threshold"], near["ngram"], folding]),
+    }
+    for group in settings.signals:
+        table = GROUPS[group]
+        own[f"signals/{group}"] = (
+            "measure",
+            [
+                [code(module) for module in table.modules],
+                [file_hash(FILTERS / name) for name in table.files],
+                [unicodedata.unidata_version, versions(["fasttext-numpy2-wheel", "numba"])],
+            ],
+        )
+    prints = tuple(
+        (stage, fingerprint(stage, code(f"{TRANSFORMS}.{module}"), parts))
+        for stage, (module, parts) in own.items()
+    )
+    copy = root / "tokens" / encoder.hash / "tokenizer.json"
+    tokenizer = settings.tokenizer.model_copy(update={"file": str(copy)})
+    return Job(root, settings, tokenizer, encoder.hash, encoder.engine, prints, id_bound)
+
+
+class Fingerprints:
+    """Fingerprints of parts and joins of a job; each is worked out once."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.own = dict(job.prints)
+        self.shards = job.shards
+        self.known: dict[tuple[str, int], str] = {}
+
+    def part(self, name: str, shard: Shard) -> str:
+        if name == "matches":  # the sets are frozen: what counts is what they hold now
+            sets = read_json(heldout.choose_outputs(self.job.root)[0])["hash"]
+            return fingerprint(self.own[name], self.part("ingest", shard), sets)
+        key = (name, shard.part)
+        if key not in self.known:
+            after = PART_STAGES[name].after
+            read = [self.join(a) if a in JOINS else self.part(a, shard) for a in after]
+            if name == "ingest":
+                source = self.job.input(shard.source).model_dump(exclude={"files"})
+                read = [fingerprint(source), shard.version]
+            self.known[key] = fingerprint(self.own[name], read)
+        return self.known[key]
+
+    def join(self, name: str) -> str:
+        key = (name, -1)
+        if key not in self.known:
+            read = [
+                [self.join(a)] if a in JOINS else [self.part(a, shard) for shard in self.shards]
+                for a in JOINS[name].after
+            ]
+            self.known[key] = fingerprint(self.own[name], read)
+        return self.known[key]
+
+
+def fingerprints_of(job: Job) -> Fingerprints:
+    """One `Fingerprints` a process, as long as job and inputs.json stay the same."""
+    return _fingerprints_of(job, (job.root / "inputs.json").stat().st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=1)
+def _fingerprints_of(job: Job, version: int) -> Fingerprints:
+    del version  # part of the cache's key
+    return Fingerprints(job)
+
+
+def missing(job: Job) -> dict[str, int]:
+    """Parts that each stage still has to make, in the order of the stages; empty: all stand."""
+    prints = Fingerprints(job)
+    found: dict[str, int] = {}
+    for name in (*job.part_stages, "candidates"):
+        found[name] = sum(
+            not corpus.record(job.root, job.record_name(name), s.part, prints.part(name, s))
+            for s in prints.shards
+        )
+    for name, join in JOINS.items():
+        found[name] = sum(
+            not corpus.record(job.root, name, partition, prints.join(name))
+            for partition in range(join.partitions)
+        )
+    found["matches"] = sum(
+        found["heldout"] > 0
+        or not corpus.record(job.root, "matches", s.part, prints.part("matches", s))
+        for s in prints.shards
+    )
+    return {name: count for name, count in found.items() if count}
