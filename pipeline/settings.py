@@ -32,8 +32,8 @@ class Near(Settings):
     threshold: float = Field(0.8, gt=0, le=1)  # Jaccard from which two documents are a pair
     ngram: int = Field(5, ge=1)  # words; one Han character or kana counts as a word
     permutations: int = Field(128, ge=8, le=1024)  # datasketch affine32, seed 1
-    bands: int = 21  # 21 x 6: a pair at .8 is proposed with probability .998
-    rows: int = 6
+    bands: int = Field(21, ge=1)  # 21 x 6: a pair at .8 is proposed with probability .998
+    rows: int = Field(6, ge=1)
 
     @model_validator(mode="after")
     def _fits(self) -> Near:

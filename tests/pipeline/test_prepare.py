@@ -192,14 +192,38 @@ def test_a_new_file_touches_only_its_shards_and_the_joins(prepared: Path, tmp_pa
     assert len(rows(root, "documents")) == 245
 
 
+def test_a_new_source_remakes_nothing_of_the_others(prepared: Path, tmp_path: Path) -> None:
+    shutil.copytree(prepared.parent, tmp_path, dirs_exist_ok=True)
+    settings = tmp_path / "corpus.yaml"
+    before = data_hashes(tmp_path / "corpus")
+    (tmp_path / "more.jsonl").write_text('{"body": "A third source.", "id": "new"}\n')
+    more = "  - {source: more, files: more.jsonl, text: body}\ntokenizer:"
+    settings.write_text(settings.read_text().replace("tokenizer:", more, 1))
+    done = assay("prepare", settings, "--workers", "1")
+    assert "ingest 1, signals/language 1, signals/gopher 1, tokens 1, signatures 1" in done.stdout
+    after = data_hashes(tmp_path / "corpus")
+    assert {name for name in before if after[name] != before[name]} == set()
+
+
+def test_a_threshold_remakes_only_the_pairs(prepared: Path, tmp_path: Path) -> None:
+    shutil.copytree(prepared.parent, tmp_path, dirs_exist_ok=True)
+    settings = tmp_path / "corpus.yaml"
+    settings.write_text(settings.read_text() + "near: {threshold: 0.9}\n")
+    done = assay("prepare", settings, "--workers", "1")
+    assert "made pairs 4, matches 2;" in done.stdout
+    assert all(row["jaccard"] >= 0.9 for row in rows(tmp_path / "corpus", "pairs"))
+
+
+def test_a_corpus_and_its_inputs_may_move(prepared: Path, tmp_path: Path) -> None:
+    shutil.copytree(prepared.parent, tmp_path / "elsewhere")
+    done = assay("prepare", tmp_path / "elsewhere" / "corpus.yaml")
+    assert "nothing to do, all stages stand" in done.stdout
+
+
 def test_changed_and_vanished_inputs_are_named(prepared: Path, tmp_path: Path) -> None:
     shutil.copytree(prepared.parent, tmp_path, dirs_exist_ok=True)
     settings = tmp_path / "corpus.yaml"
     known = read_json(tmp_path / "corpus" / "inputs.json")
-    text = (tmp_path / "corpus" / "inputs.json").read_text()
-    (tmp_path / "corpus" / "inputs.json").write_text(
-        text.replace(str(prepared.parent), str(tmp_path))
-    )
     size = next(f["bytes"] for f in known["files"] if f["file"] == "zh.jsonl")
     with open(tmp_path / "zh.jsonl", "ab") as file:
         file.write(b'{"text": "more"}\n')
@@ -216,6 +240,38 @@ def test_changed_and_vanished_inputs_are_named(prepared: Path, tmp_path: Path) -
     ]
 
 
+def test_settings_are_refused_before_anything_is_written(prepared: Path, tmp_path: Path) -> None:
+    settings = copy_inputs(prepared, tmp_path)
+    good = settings.read_text()
+    wrong = {
+        "signals: [language, gofer]\n": "no group 'gofer'; did you mean 'gopher'?",
+        "signals: [gopher]\n": "must begin with 'language'",
+        "near: {bands: 0}\n": "key `near.bands`",
+        "heldout: {keep: [gone/heldout.json]}\n": "key `heldout.keep`: no such file",
+    }
+    for line, message in wrong.items():
+        settings.write_text(good.replace("heldout: {share: 0.03, min_documents: 2}\n", line))
+        done = assay("prepare", settings, check=False)
+        assert (done.returncode, message in done.stderr) == (2, True), done.stderr
+    settings.write_text(good.replace("en.jsonl", "nothing*.jsonl"))
+    done = assay("prepare", settings, check=False)
+    assert done.returncode == 2
+    assert "source 'tales-en': no file matches" in done.stderr
+    assert not (tmp_path / "corpus").exists()
+
+
+def test_empty_inputs(prepared: Path, tmp_path: Path) -> None:
+    settings = copy_inputs(prepared, tmp_path)
+    (tmp_path / "en.jsonl").write_bytes(b"")
+    (tmp_path / "zh.jsonl").write_bytes(b"\n")
+    done = assay("prepare", settings, "--workers", "1", check=False)
+    assert done.returncode == 2
+    assert "none of 0 records became a document" in done.stderr
+    (tmp_path / "zh.jsonl").write_bytes(b"")
+    done = assay("prepare", settings, "--refresh", check=False)
+    assert "the inputs hold no record: all 2 files are empty" in done.stderr
+
+
 def test_limit_takes_documents_by_hash(prepared: Path, tmp_path: Path) -> None:
     settings = copy_inputs(prepared, tmp_path)
     assay("prepare", settings, "--workers", "1", "--limit", "30")
@@ -228,6 +284,6 @@ def test_estimate_writes_nothing(prepared: Path, tmp_path: Path) -> None:
     settings = copy_inputs(prepared, tmp_path)
     before = sorted(tmp_path.rglob("*"))
     done = assay("prepare", settings, "--estimate")
-    assert "sample: 2 of 2 shards, 247 records" in done.stdout
+    assert "sample: 2 of 2 pieces, 247 records" in done.stdout
     assert "98.8% of the records become documents" in done.stdout
     assert sorted(tmp_path.rglob("*")) == before
