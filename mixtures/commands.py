@@ -12,6 +12,7 @@ import duckdb
 import pyarrow as pa
 
 from mixtures.amounts import parse_amount
+from mixtures.packing import read_packed
 from mixtures.plan import Plan, plan_selection
 from mixtures.select import Selection, select
 from mixtures.spec import load_mixture
@@ -34,18 +35,26 @@ def mix(argv: list[str]) -> int:
     )
     parser.add_argument("mixture", type=Path, help="mixture.yaml")
     parser.add_argument("--tokens", required=True, help="of the run: 500k, 2M, 1.5B")
-    parser.add_argument("--dry-run", action="store_true", help="plan only, pack nothing")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--dry-run", action="store_true", help="plan only, pack nothing")
+    how.add_argument(
+        "--verify", action="store_true", help="read all packed windows and compare their hashes"
+    )
     parser.add_argument("--json", action="store_true", help="the plan as JSON")
     options = parser.parse_args(argv)
     mixture = load_mixture(options.mixture)
     tokens = parse_amount(options.tokens)
     selection = select(mixture)
     plan = plan_selection(mixture, selection, tokens, write=not options.dry_run)
+    if options.verify:
+        for source in plan.sources:
+            read_packed(Path(source.folder), hashes=True)
     if options.json:
         print(json.dumps(plan.to_dict() | {"selection": selection.counted()}, indent=1))
         return 0
     print("\n".join(shown(plan, selection)))
-    print("nothing packed (--dry-run)" if options.dry_run else "packed:")
+    done = "packed, and as written:" if options.verify else "packed:"
+    print("nothing packed (--dry-run)" if options.dry_run else done)
     for source in plan.sources:
         print(f"  {source.name}: {source.folder}")
     return 0

@@ -29,7 +29,7 @@ import xxhash
 from mixtures.tokens import TokenShards
 from pipeline import schema
 from pipeline.corpus import part_name
-from pipeline.files import file_hash, read_json, write_json
+from pipeline.files import file_hash, read_json, replacing, write_json
 
 POLICY = 1  # version of the rules of this file: part of the hash, so a change packs anew
 PART_TOKENS = 1 << 25  # 64 to 128 MB of ids: one part in memory, few files
@@ -61,6 +61,7 @@ class Packing:
     seed: int
     sequence_length: int
     tokenizer: str  # hash: the ids, their type, bos and eos
+    tokens: str  # fingerprint of the stage that made the ids: its code and versions, not its parts
     part_tokens: int = PART_TOKENS
 
 
@@ -142,7 +143,8 @@ def pack(root: Path, documents: Documents, packing: Packing) -> Packed:
     """Write `packed/<selection hash>` of the corpus at `root`, unless it stands.
 
     Raises:
-        ValueError: a token id that the tokenizer does not have; names shard, row and remedy.
+        ValueError: a token id that the tokenizer does not have; names shard, row and remedy. Or
+            what stands is not what was written.
     """
     parts = deal(documents, packing)
     packed = _measure(documents, parts, packing)
@@ -152,7 +154,7 @@ def pack(root: Path, documents: Documents, packing: Packing) -> Packed:
     with open(folder.parent / ".lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # arms of a study may start at once: one packs, all share
         if (folder / "manifest.json").exists():
-            return packed
+            return read_packed(folder)
         shutil.rmtree(attempt, ignore_errors=True)  # of a killed process
         try:
             _write(attempt, parts, packed, TokenShards(root, packing.tokenizer))
@@ -165,19 +167,36 @@ def pack(root: Path, documents: Documents, packing: Packing) -> Packed:
 def _write(folder: Path, parts: list[Documents], packed: Packed, shards: TokenShards) -> None:
     folder.mkdir()
     for number, part in enumerate(parts):
-        num = write_part(folder / part_name(number, "arrow"), part, shards, packed.packing)
+        with replacing(folder / part_name(number, "arrow")) as temporary:
+            num = write_part(temporary, part, shards, packed.packing)
         assert num == packed.windows[number], (num, packed.windows[number])
-    hashes = {path.name: file_hash(path) for path in sorted(folder.glob("part-*"))}
-    write_json(folder / "manifest.json", asdict(packed) | {"xxh3": hashes})
+    files = {
+        path.name: {"bytes": path.stat().st_size, "xxh3": file_hash(path)}
+        for path in sorted(folder.glob("part-*"))
+    }
+    write_json(folder / "manifest.json", asdict(packed) | {"files": files})
 
 
 def folder_of(root: Path, selection: str) -> Path:
     return root / "packed" / selection
 
 
-def read_packed(folder: Path) -> Packed:
+def read_packed(folder: Path, *, hashes: bool = False) -> Packed:
+    """What manifest.json holds, if the files are as it says: their sizes, and with `hashes` their
+    bytes, which costs reading them all (`assay mix --verify`).
+
+    Raises:
+        ValueError: a file is missing, or not as it was written; names it and the remedy.
+    """
     found: dict[str, Any] = read_json(folder / "manifest.json")
-    del found["xxh3"]
+    for name, known in found.pop("files").items():
+        file = folder / name
+        size = file.stat().st_size if file.exists() else None
+        if size != known["bytes"] or (hashes and file_hash(file) != known["xxh3"]):
+            what = "is missing" if size is None else "is not as it was written"
+            raise ValueError(
+                f"{file} {what}; delete the folder {folder}, and it will be packed again"
+            )
     packing = Packing(**found.pop("packing"))
     return Packed(**found | {"packing": packing, "windows": tuple(found["windows"])})
 

@@ -20,7 +20,7 @@ from mixtures.packing import Packed, Packing, folder_of, measure, pack
 from mixtures.schedule import Schedule, make_schedule
 from mixtures.select import Selection, select
 from mixtures.spec import Mixture, load_mixture
-from mixtures.tokens import TokenShards
+from mixtures.tokens import TokenShards, tokens_fingerprint
 from pipeline.config import ConfigError
 
 
@@ -113,8 +113,13 @@ def plan_selection(mixture: Mixture, selection: Selection, tokens: int, write: b
             "ask for more, or lower `sequence_length`"
         )
     roots = {name: Path(mixture.corpora[s.corpus]) for name, s in mixture.sources.items()}
-    packing = Packing(mixture.seed, mixture.sequence_length, selection.tokenizer)
-    measured = {name: measure(docs, packing) for name, docs in selection.documents.items()}
+    packing = {
+        name: Packing(
+            mixture.seed, mixture.sequence_length, selection.tokenizer, tokens_fingerprint(root)
+        )
+        for name, root in roots.items()
+    }
+    measured = {name: measure(docs, packing[name]) for name, docs in selection.documents.items()}
     weights = mixture.weights()
     schedule = make_schedule(weights)
     windows = schedule.windows_until(-(-tokens // mixture.sequence_length)).tolist()
@@ -123,7 +128,7 @@ def plan_selection(mixture: Mixture, selection: Selection, tokens: int, write: b
         _check_epochs(name, measured[name], needed[name], source.max_epochs, tokens)
     if write:
         for name, documents in selection.documents.items():
-            pack(roots[name], documents, packing)
+            pack(roots[name], documents, packing[name])
     realised = schedule.realised()
     counts = {count.name: count for count in selection.counts}
     shards = TokenShards(next(iter(roots.values())), selection.tokenizer)

@@ -70,7 +70,7 @@ def write_corpus(root: Path, tiny: Tiny, shard_rows: int = 100) -> Path:
             "tokenizer": {"hash": TOKENIZER},
             "signals": ["language", "quality"],
             "meta": [],
-            "stages": {},
+            "stages": {"tokens": {"fingerprint": "made so", "totals": {}, "seconds": 0.5}},
         },
     )
     for part, first in enumerate(range(0, len(tiny.docs), shard_rows)):

@@ -28,7 +28,7 @@ def make_plan(
     sources = []
     for at, (name, num) in enumerate(documents.items()):
         texts = [[1_000 * at + n] * 5 for n in range(1, num + 1)]
-        packing = Packing(seed, LENGTH, TOKENIZER, part_tokens=60)
+        packing = Packing(seed, LENGTH, TOKENIZER, "", part_tokens=60)
         packed = pack(root / name, write_tokens(root / name, texts, 7), packing)
         sources.append(
             PlannedSource(

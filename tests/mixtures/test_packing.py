@@ -25,8 +25,10 @@ from mixtures.packing import (
 TEXTS = [[100 * n + i for i in range(1 + n % 7)] for n in range(1, 40)]
 
 
-def packing(length: int = 8, part_tokens: int = 1 << 20, seed: int = 17) -> Packing:
-    return Packing(seed=seed, sequence_length=length, tokenizer=TOKENIZER, part_tokens=part_tokens)
+def packing(
+    length: int = 8, part_tokens: int = 1 << 20, seed: int = 17, tokens: str = "made so"
+) -> Packing:
+    return Packing(seed, length, TOKENIZER, tokens, part_tokens)
 
 
 def read_windows(folder: Path) -> list[dict[str, Any]]:
@@ -129,9 +131,10 @@ def test_what_the_hash_depends_on(tmp_path: Path) -> None:
     other = [
         selection_hash(documents, packing(seed=18)),
         selection_hash(documents, packing(length=9)),
+        selection_hash(documents, packing(tokens="made otherwise")),
         selection_hash(documents.take(np.arange(1, len(documents))), packing()),
     ]
-    assert len({base, *other}) == 4
+    assert len({base, *other}) == 5
     assert selection_hash(write_tokens(tmp_path / "b", TEXTS, 3), packing()) == base
 
 
@@ -144,6 +147,26 @@ def test_finished_selections_are_not_packed_again(tmp_path: Path) -> None:
     assert packed == measure(documents, packing())
     assert {path.name: path.stat().st_mtime_ns for path in folder.iterdir()} == before
     assert {path.name for path in (tmp_path / "packed").iterdir()} == {".lock", packed.selection}
+
+
+def test_damaged_windows_are_named(tmp_path: Path) -> None:
+    documents = write_tokens(tmp_path, TEXTS, 10)
+    packed = pack(tmp_path, documents, packing(part_tokens=80))
+    folder = folder_of(tmp_path, packed.selection)
+    file = folder / "part-00001.arrow"
+    whole = file.read_bytes()
+    file.write_bytes(whole[:99] + b"\xff" + whole[100:])
+    assert read_packed(folder) == packed
+    with pytest.raises(ValueError, match=r"part-00001.arrow is not as it was written; delete the"):
+        read_packed(folder, hashes=True)
+    file.write_bytes(whole[:-1])
+    with pytest.raises(ValueError, match="part-00001.arrow is not as it was written"):
+        pack(tmp_path, documents, packing(part_tokens=80))
+    file.unlink()
+    with pytest.raises(ValueError, match="part-00001.arrow is missing"):
+        read_packed(folder)
+    file.write_bytes(whole)
+    assert read_packed(folder, hashes=True) == packed
 
 
 def test_what_a_killed_process_left_is_no_obstacle(tmp_path: Path) -> None:
