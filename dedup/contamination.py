@@ -6,7 +6,8 @@ the directory, in ascending order, and nearly always ends there: a document that
 costs some nanoseconds a shingle, a small part of making them.
 
 Containment, |A & H| / min(|A|, |H|), finds a held-out text quoted inside a long page, and a piece
-of a long held-out text that became a page of its own; Jaccard would see neither.
+of a long held-out text that became a page of its own; Jaccard would see neither. A near copy by
+Jaccard counts as well, whatever the containment asked for.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import numpy.typing as npt
 from dedup.shingles import Array, Hashes, Offsets
 from kernels.compile import kernel
 
-# Below this, only equal sets count: a short phrase is contained in anything. Nine shingles of five
+# Below this, only near copies count: a short phrase is contained in anything. Nine shingles of five
 # words are 13 words, the shortest overlap that GPT-3 counted as contamination (Brown et al. 2020,
 # appendix C).
 MIN_SHINGLES = 9
@@ -48,27 +49,31 @@ def build_index(hashes: Hashes, offsets: Offsets) -> Index:
 
 
 def matches(
-    index: Index, hashes: Hashes, offsets: Offsets, threshold: float
+    index: Index, hashes: Hashes, offsets: Offsets, containment: float, jaccard: float
 ) -> tuple[
     npt.NDArray[np.int64],
     npt.NDArray[np.int64],
     npt.NDArray[np.float32],
     npt.NDArray[np.float32],
 ]:
-    """All (document, held-out text, Jaccard, containment) with containment >= threshold, sorted.
+    """All (document, held-out text, Jaccard, containment) where one reaches its threshold, sorted.
 
-    With fewer than MIN_SHINGLES on either side only equal sets match. Exact; linear in shingles and
-    hits. Values are rounded to float32: do not compare them with `threshold` again.
+    Containment counts from MIN_SHINGLES shingles on both sides. Exact; linear in shingles and hits.
+    Values are rounded to float32: do not compare them with the thresholds again.
+
+    Raises:
+        ValueError: a threshold is not in (0, 1].
     """
-    if not 0 < threshold <= 1:
-        raise ValueError(f"threshold = {threshold}: a containment is above 0, at most 1")
-    document, heldout, shared = _count_shared(*index, hashes, offsets, threshold)
+    for name, threshold in (("containment", containment), ("jaccard", jaccard)):
+        if not 0 < threshold <= 1:
+            raise ValueError(f"{name} = {threshold}: a threshold is above 0, at most 1")
+    document, heldout, shared = _count_shared(*index, hashes, offsets, containment, jaccard)
     order = np.lexsort((heldout, document))
     document, heldout, shared = document[order], heldout[order], shared[order]
     sizes = np.diff(offsets)[document], index.sizes[heldout]
-    jaccard = shared / (sizes[0] + sizes[1] - shared)
-    containment = shared / np.minimum(*sizes)
-    return document, heldout, jaccard.astype(np.float32), containment.astype(np.float32)
+    similar = shared / (sizes[0] + sizes[1] - shared)
+    contained = shared / np.minimum(*sizes)
+    return document, heldout, similar.astype(np.float32), contained.astype(np.float32)
 
 
 @kernel
@@ -80,7 +85,8 @@ def _count_shared(
     directory: Array,
     hashes: Array,
     offsets: Array,
-    threshold: float,
+    containment: float,
+    jaccard: float,
 ) -> tuple[Array, Array, Array]:
     shift = np.uint64(64)
     entries = len(directory) - 1
@@ -107,10 +113,8 @@ def _count_shared(
         for text in touched[:num_touched]:
             shared, counts[text] = counts[text], 0
             smaller = min(size, sizes[text])
-            if smaller < MIN_SHINGLES:
-                if not shared == size == sizes[text]:
-                    continue
-            elif shared / smaller < threshold:
+            contained = smaller >= MIN_SHINGLES and shared / smaller >= containment
+            if not contained and shared / (size + sizes[text] - shared) < jaccard:
                 continue
             if num_found == len(found):
                 found = np.concatenate((found, found))

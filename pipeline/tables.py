@@ -1,12 +1,53 @@
-"""Reading parts of tables: one column of one row group at a time."""
+"""Tables of a corpus as files (whole or absent), and their columns as arrays."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from pipeline.files import replacing
+
+
+def read_arrow(path: Path) -> pa.Table:
+    """All of an Arrow IPC file, memory-mapped."""
+    return pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+
+
+def read_columns(path: Path) -> list[npt.NDArray[Any]]:
+    """The columns of a packed Arrow file of numbers; without a copy where it is one batch."""
+    return [column.to_numpy() for column in read_arrow(path).columns]
+
+
+def write_columns(path: Path, schema: pa.Schema, columns: list[npt.NDArray[Any]]) -> None:
+    """A packed Arrow file: one batch of numbers."""
+    arrays = [pa.array(c, field.type) for c, field in zip(columns, schema, strict=True)]
+    with (
+        replacing(path) as temporary,
+        pa.OSFile(str(temporary), "wb") as sink,
+        pa.ipc.new_file(sink, schema) as writer,
+    ):
+        writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema))
+
+
+def write_rows(path: Path, schema: pa.Schema, rows: list[dict[str, Any]]) -> None:
+    """A small Parquet table."""
+    with replacing(path) as temporary:
+        pq.write_table(pa.Table.from_pylist(rows, schema), temporary, compression="zstd")
 
 
 def column(file: pq.ParquetFile, row_group: int, name: str) -> pa.Array:
     """One column of one row group as one array."""
     chunked = file.read_row_group(row_group, columns=[name]).column(0)
     return chunked.combine_chunks() if chunked.num_chunks != 1 else chunked.chunk(0)
+
+
+def first_of_each(hashes: pa.ChunkedArray) -> npt.NDArray[np.int64]:
+    """Rows, ascending, in which each hash of a column stands first."""
+    codes = hashes.combine_chunks().dictionary_encode().indices
+    rows: npt.NDArray[np.int64] = np.unique(np.asarray(codes), return_index=True)[1]
+    return np.sort(rows)

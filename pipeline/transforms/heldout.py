@@ -1,18 +1,20 @@
 """Held-out text: frozen sets chosen by content hash, and what may not be trained on because of it.
 
-    nominate    a part: the documents that could be held out, and how many there are
-    choose      all parts: the sets (those that stand in heldout.json already are never touched)
-    match       a part: contents equal to, or containing, or contained in, a held-out document
+    nominate    a part: the contents that could be held out
+    choose      all parts: the sets (those that stand already are never touched, see frozen.py)
+    match       a part: contents equal to, or near to, or containing, or contained in held-out text
 
-A document is nominated when its hash lies in the lowest NOMINATED x share of the hash range, or
-among the lowest `min_documents` of its part; the lowest ones of all parts are then chosen. Both
-sets are the same however the documents are cut into parts.
+The sets are the same however the documents are cut into parts, and copies of a text count once. Of
+each language and source, a content is held out when its hash lies in the lowest `share` of the hash
+range. Where fewer than `min_documents` do and there are at least ENOUGH x `min_documents` contents,
+the lowest `min_documents` are. A part nominates what lies below that bound and its own lowest
+ENOUGH x `min_documents`: the lowest of all parts are among these, and together they are as many as
+that exactly when the contents of all parts are.
 """
 
 from __future__ import annotations
 
 import functools
-from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,27 +23,17 @@ import pyarrow.parquet as pq
 
 from dedup import contamination
 from dedup.shingles import shingles
-from filters import normalize
-from filters.signals import GROUPS
-from pipeline import schema
+from pipeline import frozen, schema
 from pipeline.corpus import part_name
-from pipeline.files import file_hash, read_json, replacing, write_json
-from pipeline.readers import Piece, Record
-from pipeline.readers.files import list_files
-from pipeline.readers.formats import read
-from pipeline.tables import column
+from pipeline.files import file_hash, read_json, write_json
+from pipeline.tables import column, first_of_each, write_rows
 
 if TYPE_CHECKING:
-    from pipeline.settings import Heldout, Input
+    from pipeline.settings import Heldout, Input, Near
 
-NOMINATED = 3  # times the share: the chance that a set of 10 falls short is below 1e-4
+ENOUGH = 20  # times min_documents: topping up holds out a twentieth of a small source at most
 NOMINEES = pa.schema(
-    [
-        ("language", pa.string()),
-        ("source", pa.string()),
-        ("content_hash", schema.HASH),
-        ("row", pa.int64()),
-    ]
+    [("language", pa.string()), ("content_hash", schema.HASH), ("row", pa.int64())]
 )
 
 
@@ -53,120 +45,114 @@ def nominate_outputs(root: Path, part: int) -> list[Path]:
 
 
 def nominate(root: Path, heldout: Heldout, part: int) -> dict[str, Any]:
-    """Nominees of a part, by language; the counters hold the documents per language."""
+    """Nominees of a part, by language and content hash."""
     name = part_name(part)
-    documents = pq.read_table(root / "documents" / name, columns=["content_hash", "source"])
-    languages = pq.read_table(root / "signals" / "language" / name, columns=["lang"])
-    lang: list[str] = languages["lang"].to_pylist()
-    contents: list[bytes] = documents["content_hash"].to_pylist()
-    sources: list[str] = documents["source"].to_pylist()
-    bound = int(min(1.0, NOMINATED * heldout.share) * 2**64)
-    rows = sorted(range(len(lang)), key=lambda i: (lang[i], contents[i]))
-    taken: Counter[str] = Counter()
-    chosen = []
-    for i in rows:
-        if position(contents[i]) < bound or taken[lang[i]] < heldout.min_documents:
-            taken[lang[i]] += 1
-            chosen.append(i)
-    table = pa.table(
-        {
-            "language": [lang[i] for i in chosen],
-            "source": [sources[i] for i in chosen],
-            "content_hash": [contents[i] for i in chosen],
-            "row": chosen,
-        },
-        schema=NOMINEES,
-    )
-    with replacing(nominate_outputs(root, part)[0]) as temporary:
-        pq.write_table(table, temporary, compression="zstd")
-    return {"languages": dict(sorted(Counter(lang).items())), "nominees": len(chosen)}
+    contents = pq.read_table(root / "documents" / name, columns=["content_hash"])["content_hash"]
+    languages = pq.read_table(root / "signals" / "language" / name, columns=["lang"])["lang"]
+    first = first_of_each(contents)
+    columns = (languages.take(first), contents.take(first), pa.array(first))
+    rows = sorted(zip(*(c.to_pylist() for c in columns), strict=True))
+    nominees = []
+    language, taken = None, 0
+    for row in rows if heldout.share > 0 else []:
+        if row[0] != language:
+            language, taken = row[0], 0
+        if below(heldout.share, row[1]) or taken < ENOUGH * heldout.min_documents:
+            nominees.append(dict(zip(NOMINEES.names, row, strict=True)))
+            taken += 1
+    write_rows(nominate_outputs(root, part)[0], NOMINEES, nominees)
+    return {"documents": len(contents), "contents": len(rows), "nominees": len(nominees)}
 
 
-def position(content_hash: bytes) -> int:
-    """Where a content stands in the hash range 0 .. 2^64."""
-    return int.from_bytes(content_hash[:8], "big")
+def below(share: float, content_hash: bytes) -> bool:
+    """Whether a content lies in the lowest `share` of the hash range 0 .. 2^64."""
+    return int.from_bytes(content_hash[:8], "big") < int(share * 2**64)
 
 
 # --- choose ---------------------------------------------------------------------------------------
 
 
 def choose_outputs(root: Path) -> list[Path]:
-    return [root / "heldout.json", root / "heldout" / "documents.parquet"]
+    return list(frozen.paths(root))
 
 
 def choose(
-    root: Path,
-    heldout: Heldout,
-    independent: Input,
-    parts: dict[int, dict[str, int]],
-    sources: dict[int, str],
+    root: Path, heldout: Heldout, independent: Input, sources: dict[int, str]
 ) -> dict[str, Any]:
-    """Write heldout.json and its documents: the sets that stand, those kept, new ones.
+    """Write heldout.json and its documents: the sets that stand, those kept and given, new ones.
 
     Args:
         independent: how to read `heldout.independent` files.
-        parts: documents per language of each part (the counters of `nominate`).
         sources: source of each part.
+
+    Raises:
+        ConfigError: a set that stands is not what the settings ask for: see frozen.py.
     """
-    json_path, documents_path = choose_outputs(root)
-    rows = _standing(documents_path)
-    for path in heldout.keep:
-        rows += _standing(Path(path).parent / "heldout" / "documents.parquet")
-    have = {row["set"] for row in rows}
-    rows += [r for r in _independent(heldout, independent) if r["set"] not in have]
-    rows += _new_sets(root, heldout, parts, sources, have)
-    unique = {(row["set"], row["content_hash"]): row for row in rows}
+    frozen.check(root, heldout)
+    given, rejected = frozen.independent(heldout, independent)
+    rows = frozen.join(frozen.standing(root), frozen.kept(heldout), "`heldout.keep`")
+    rows = frozen.join(rows, given, "`heldout.independent`")
+    new = _new_sets(root, heldout, sources, {row["set"] for row in rows})
+    unique = {(row["set"], row["content_hash"]): row for row in rows + new}
     ordered = [unique[key] for key in sorted(unique)]
-    with replacing(documents_path) as temporary:
-        pq.write_table(pa.Table.from_pylist(ordered, schema.HELDOUT), temporary, compression="zstd")
+    record_path, documents_path = choose_outputs(root)
+    recorded = frozen.recorded(root)
+    write_rows(documents_path, schema.HELDOUT, ordered)
+    write_json(
+        record_path,
+        {"hash": file_hash(documents_path), "sets": _record(heldout, recorded, new, ordered)},
+    )
+    return {
+        "sets": len({row["set"] for row in ordered}),
+        "documents": len(ordered),
+        "independent_records": len(given) + len(rejected),
+        "independent_rejected": len(rejected),
+        "rejected": rejected,
+    }
+
+
+def _record(
+    heldout: Heldout,
+    recorded: dict[str, dict[str, Any]],
+    new: frozen.Rows,
+    ordered: frozen.Rows,
+) -> dict[str, dict[str, Any]]:
+    """What heldout.json tells of each set; what it told before stays as it was."""
+    chosen = {row["set"] for row in new}
     sets: dict[str, dict[str, Any]] = {}
     for row in ordered:
         entry = sets.setdefault(
-            row["set"],
-            {"language": row["language"], "source": row["source"], "documents": 0, "bytes": 0},
+            row["set"], {"languages": [], "source": row["source"], "documents": 0, "bytes": 0}
         )
+        if row["language"] not in entry["languages"]:
+            entry["languages"] = sorted([*entry["languages"], row["language"]])
         entry["documents"] += 1
         entry["bytes"] += len(row["text"].encode())
-    write_json(json_path, {"hash": file_hash(documents_path), "sets": sets})
-    return {"sets": len(sets), "documents": len(ordered)}
+    for name in chosen:
+        sets[name] |= {key: getattr(heldout, key) for key in frozen.CHOSEN_WITH}
+    return sets | recorded
 
 
-def _standing(path: Path) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = pq.read_table(path).to_pylist() if path.exists() else []
-    return rows
-
-
-def _new_sets(
-    root: Path,
-    heldout: Heldout,
-    parts: dict[int, dict[str, int]],
-    sources: dict[int, str],
-    have: set[str],
-) -> list[dict[str, Any]]:
+def _new_sets(root: Path, heldout: Heldout, sources: dict[int, str], have: set[str]) -> frozen.Rows:
     """Sets of the languages and sources that have none yet."""
-    totals: Counter[tuple[str, str]] = Counter()
-    for part, languages in parts.items():
-        for language, count in languages.items():
-            totals[language, sources[part]] += count
-    nominees: dict[tuple[str, str], list[tuple[bytes, int, int]]] = {}
-    for part in sorted(parts):
+    nominees: dict[tuple[str, str], dict[bytes, tuple[int, int]]] = {}  # content -> part, row
+    for part, source in sources.items():
         for row in pq.read_table(nominate_outputs(root, part)[0]).to_pylist():
-            key = (row["language"], row["source"])
-            nominees.setdefault(key, []).append((row["content_hash"], part, row["row"]))
-    rows: list[dict[str, Any]] = []
+            of_set = nominees.setdefault((row["language"], source), {})
+            of_set[row["content_hash"]] = (part, row["row"])
+    rows: frozen.Rows = []
     places: list[tuple[int, int]] = []
-    for (language, source), count in sorted(totals.items()):
+    for (language, source), contents in sorted(nominees.items()):
         name = f"{root.name}/{language}/{source}"
         if name in have:
             continue
-        wanted = round(heldout.share * count)
-        if count >= 20 * heldout.min_documents:
+        wanted = sum(below(heldout.share, content) for content in contents)
+        if len(contents) >= ENOUGH * heldout.min_documents:
             wanted = max(wanted, heldout.min_documents)
-        distinct = {content: (part, row) for content, part, row in nominees[language, source][::-1]}
-        for content in sorted(distinct)[:wanted]:
+        for content in sorted(contents)[:wanted]:
             new = {"set": name, "content_hash": content, "language": language, "source": source}
             rows.append(new)
-            places.append(distinct[content])
+            places.append(contents[content])
     texts = _texts(root, places)
     return [{**row, "text": texts[place]} for row, place in zip(rows, places, strict=True)]
 
@@ -190,29 +176,6 @@ def _texts(root: Path, places: list[tuple[int, int]]) -> dict[tuple[int, int], s
     return found
 
 
-def _independent(heldout: Heldout, source: Input) -> list[dict[str, Any]]:
-    """Evaluation text given by the user: one set a file, named by its stem."""
-    rows = []
-    for pattern in heldout.independent:
-        for path, file in list_files(pattern):
-            records = [r for r in read(Piece(path, file), source, "") if isinstance(r, Record)]
-            texts = [normalize.normalize(record.text)[0] for record in records]
-            texts = [text for text in texts if text.strip()]
-            measured = GROUPS["language"].measure(pa.array(texts, pa.string()), pa.nulls(0))
-            stem = Path(file).name.split(".")[0]
-            for text, language in zip(texts, pa.array(measured["lang"]).to_pylist(), strict=True):
-                rows.append(
-                    {
-                        "set": f"independent/{stem}",
-                        "content_hash": schema.text_hash(text.encode()),
-                        "language": language,
-                        "source": stem,
-                        "text": text,
-                    }
-                )
-    return rows
-
-
 # --- match ----------------------------------------------------------------------------------------
 
 
@@ -220,31 +183,35 @@ def match_outputs(root: Path, part: int) -> list[Path]:
     return [root / "heldout" / "matches" / part_name(part)]
 
 
-def match(root: Path, containment: float, ngram: int, part: int) -> dict[str, Any]:
-    """Contents of a part that repeat a held-out document, itself included."""
-    path = choose_outputs(root)[1]
-    index, contents = _index(str(path), read_json(choose_outputs(root)[0])["hash"], ngram)
+def match(root: Path, heldout: Heldout, near: Near, part: int) -> dict[str, Any]:
+    """Contents of a part that repeat a held-out document, itself included.
+
+    A copy is near by `near.threshold`, as everywhere, or contained by `heldout.containment`.
+    """
+    record_path, documents_path = choose_outputs(root)
+    index, contents = _index(str(documents_path), read_json(record_path)["hash"], near.ngram)
     held = set(contents)
     documents = pq.ParquetFile(root / "documents" / part_name(part))
-    rows = []
+    rows: dict[tuple[bytes, bytes], tuple[bytes, bytes, float, float]] = {}
+    mine: list[bytes] = []
     for i in range(documents.num_row_groups):
-        mine: list[bytes] = column(documents, i, "content_hash").to_pylist()
-        hashes, offsets = shingles(column(documents, i, "text"), ngram)
-        found = contamination.matches(index, hashes, offsets, containment)
+        group: list[bytes] = column(documents, i, "content_hash").to_pylist()
+        hashes, offsets = shingles(column(documents, i, "text"), near.ngram)
+        found = contamination.matches(index, hashes, offsets, heldout.containment, near.threshold)
         for doc, other, jaccard, contained in zip(*(f.tolist() for f in found), strict=True):
-            rows.append((mine[doc], contents[other], jaccard, contained))
-        rows += [(content, content, 1.0, 1.0) for content in mine if content in held]
-    unique = {(row[0], row[1]): row for row in rows}
-    table = pa.Table.from_pylist(
-        [
-            dict(zip(schema.HELDOUT_MATCHES.names, unique[key], strict=True))
-            for key in sorted(unique)
-        ],
-        schema.HELDOUT_MATCHES,
-    )
-    with replacing(match_outputs(root, part)[0]) as temporary:
-        pq.write_table(table, temporary, compression="zstd")
-    return {"matches": len(table), "documents": len({key[0] for key in unique})}
+            key = group[doc], contents[other]
+            rows[key] = (*key, jaccard, contained)
+        rows |= {(h, h): (h, h, 1.0, 1.0) for h in held.intersection(group)}
+        mine += group
+    columns = schema.HELDOUT_MATCHES.names
+    table = [dict(zip(columns, rows[key], strict=True)) for key in sorted(rows)]
+    write_rows(match_outputs(root, part)[0], schema.HELDOUT_MATCHES, table)
+    out = {content for content, _ in rows}
+    return {
+        "documents": len(mine),
+        "excluded": sum(content in out for content in mine),
+        "matches": len(table),
+    }
 
 
 @functools.lru_cache(maxsize=1)

@@ -6,6 +6,9 @@
     shingle     a part: shingle hashes of its candidates only
     verify      a partition of the components: pairs by true Jaccard, clusters
 
+Exact copies are collapsed as soon as they are met: of each content, the first document of a part
+has band keys. So a text that stands a million times joins once a part.
+
 Steps hand each other files; only part and partition numbers travel through Beam.
 """
 
@@ -24,7 +27,14 @@ from dedup.shingles import shingles
 from pipeline import schema
 from pipeline.corpus import part_name
 from pipeline.files import replacing
-from pipeline.tables import column
+from pipeline.tables import (
+    column,
+    first_of_each,
+    read_arrow,
+    read_columns,
+    write_columns,
+    write_rows,
+)
 
 if TYPE_CHECKING:
     from pipeline.settings import Near
@@ -43,9 +53,10 @@ def sign_outputs(root: Path, part: int) -> list[Path]:
 
 
 def sign(root: Path, near: Near, part: int) -> dict[str, Any]:
-    """Signatures and sorted band keys of a part."""
+    """Signatures of the documents of a part, sorted band keys of its contents."""
     table = schema.signatures(near.permutations)
     documents = pq.ParquetFile(root / "documents" / part_name(part))
+    first = first_of_each(documents.read(columns=["content_hash"])["content_hash"])
     signatures_path, keys_path = sign_outputs(root, part)
     keys: list[npt.NDArray[np.uint64]] = [np.empty((0, near.bands), np.uint64)]
     signed: list[npt.NDArray[np.bool_]] = [np.empty(0, np.bool_)]
@@ -66,10 +77,16 @@ def sign(root: Path, near: Near, part: int) -> dict[str, Any]:
             keys.append(bands.band_keys(signatures, near.bands, near.rows))
             signed.append(has_shingles)
             num_shingles += len(hashes)
-    mask = np.concatenate(signed)
-    records = bands.key_records(np.concatenate(keys), mask, part)
-    _write_arrow(keys_path, schema.BAND_KEYS, list(records))
-    return {"documents": len(mask), "shingles": num_shingles, "band_keys": len(records[0])}
+    has_keys = np.zeros(sum(map(len, signed)), np.bool_)
+    has_keys[first] = np.concatenate(signed)[first]
+    records = bands.key_records(np.concatenate(keys), has_keys, part)
+    write_columns(keys_path, schema.BAND_KEYS, list(records))
+    return {
+        "documents": len(has_keys),
+        "contents": len(first),
+        "shingles": num_shingles,
+        "band_keys": len(records[0]),
+    }
 
 
 # --- forest, join ---------------------------------------------------------------------------------
@@ -84,9 +101,9 @@ EDGES = pa.schema([("a", pa.uint64()), ("b", pa.uint64())])
 
 def forest(root: Path, parts: list[int], partition: int) -> dict[str, Any]:
     """Documents that share a band key of this partition, as a spanning forest of edges."""
-    slices = []
+    slices = [(np.empty(0, np.uint64), np.empty(0, np.uint64))]
     for part in sorted(parts):
-        keys, docs = _read_arrow(sign_outputs(root, part)[1])
+        keys, docs = read_columns(sign_outputs(root, part)[1])
         bounds = bands.partition_bounds(keys, NUM_PARTITIONS)
         cut = slice(bounds[partition], bounds[partition + 1])
         slices.append((keys[cut], docs[cut]))
@@ -94,7 +111,7 @@ def forest(root: Path, parts: list[int], partition: int) -> dict[str, Any]:
         np.concatenate([k for k, _ in slices]), np.concatenate([d for _, d in slices])
     )
     edges = clusters.spanning_forest(bands.candidate_edges(keys, docs))
-    _write_arrow(forest_output(root, partition), EDGES, [edges[:, 0], edges[:, 1]])
+    write_columns(forest_output(root, partition), EDGES, [edges[:, 0], edges[:, 1]])
     return {"band_keys": len(keys), "edges": len(edges)}
 
 
@@ -107,9 +124,9 @@ def components_output(root: Path) -> Path:
 
 def join(root: Path) -> dict[str, Any]:
     """One union-find over the forests: documents sorted, with the number of their component."""
-    edges = [np.stack(_read_arrow(forest_output(root, p)), axis=1) for p in range(NUM_PARTITIONS)]
+    edges = [np.stack(read_columns(forest_output(root, p)), axis=1) for p in range(NUM_PARTITIONS)]
     docs, labels = clusters.components(np.concatenate(edges))
-    _write_arrow(components_output(root), COMPONENTS, [docs, labels])
+    write_columns(components_output(root), COMPONENTS, [docs, labels])
     return {"candidates": len(docs), "components": len(np.unique(labels))}
 
 
@@ -122,8 +139,8 @@ def shingle_outputs(root: Path, part: int) -> list[Path]:
 
 def shingle(root: Path, near: Near, part: int) -> dict[str, Any]:
     """Shingle hashes of those documents of a part that are in a candidate component."""
-    docs, labels = _read_arrow(components_output(root))
-    first, last = np.searchsorted(docs, [part << 32, (part + 1) << 32])
+    docs, labels = read_columns(components_output(root))
+    first, last = np.searchsorted(docs, np.array([part << 32, (part + 1) << 32], np.uint64))
     rows = (docs[first:last] & np.uint64(0xFFFFFFFF)).astype(np.int64)
     labels = labels[first:last]
     documents = pq.ParquetFile(root / "documents" / part_name(part))
@@ -159,10 +176,11 @@ def verify_outputs(root: Path, partition: int) -> list[Path]:
 def verify(root: Path, near: Near, parts: list[int], partition: int) -> dict[str, Any]:
     """Pairs by true Jaccard inside each candidate component of this partition.
 
-    Exact copies are collapsed first. A component above MAX_STORED members keeps its shingles
-    instead of its pairs: it is verified when a mixture selects.
+    A content that stands in several parts counts once. A component above MAX_STORED members keeps
+    its shingles instead of its pairs: it is verified when a mixture selects.
     """
-    table = pa.concat_tables([_candidates(root, part, partition) for part in sorted(parts)])
+    tables = [_candidates(root, part, partition) for part in sorted(parts)]
+    table = pa.concat_tables([schema.CANDIDATES.empty_table(), *tables])
     labels = np.asarray(table["component"])
     contents: list[bytes] = table["content_hash"].to_pylist()
     sets = [shingles.values.to_numpy() for shingles in table["shingles"]]
@@ -185,9 +203,9 @@ def verify(root: Path, near: Near, parts: list[int], partition: int) -> dict[str
             pairs += found_pairs
             members += [_member(name, c, large=False) for c in found_clusters for name in c]
     pairs_path, clusters_path, shingles_path = verify_outputs(root, partition)
-    _write_parquet(pairs_path, schema.PAIRS, sorted(pairs, key=lambda row: (row["a"], row["b"])))
-    _write_parquet(clusters_path, schema.CLUSTERS, sorted(members, key=_by_content))
-    _write_parquet(shingles_path, schema.LARGE_CLUSTER_SHINGLES, sorted(large, key=_by_content))
+    write_rows(pairs_path, schema.PAIRS, sorted(pairs, key=lambda row: (row["a"], row["b"])))
+    write_rows(clusters_path, schema.CLUSTERS, sorted(members, key=_by_content))
+    write_rows(shingles_path, schema.LARGE_CLUSTER_SHINGLES, sorted(large, key=_by_content))
     return {"pairs": len(pairs), "clustered": len(members), "large": len(large)}
 
 
@@ -218,33 +236,5 @@ def _by_content(row: dict[str, Any]) -> bytes:
 
 
 def _candidates(root: Path, part: int, partition: int) -> pa.Table:
-    table = _open_arrow(shingle_outputs(root, part)[0])
+    table = read_arrow(shingle_outputs(root, part)[0])
     return table.filter(pa.array(np.asarray(table["component"]) % NUM_PARTITIONS == partition))
-
-
-# --- files ----------------------------------------------------------------------------------------
-
-
-def _open_arrow(path: Path) -> pa.Table:
-    return pa.ipc.open_file(pa.memory_map(str(path))).read_all()
-
-
-def _read_arrow(path: Path) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """The two columns of a packed file, memory-mapped."""
-    first, second = _open_arrow(path).columns
-    return first.to_numpy(), second.to_numpy()
-
-
-def _write_arrow(path: Path, table: pa.Schema, columns: list[npt.NDArray[Any]]) -> None:
-    with (
-        replacing(path) as temporary,
-        pa.OSFile(str(temporary), "wb") as sink,
-        pa.ipc.new_file(sink, table) as writer,
-    ):
-        arrays = [pa.array(c, field.type) for c, field in zip(columns, table, strict=True)]
-        writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=table))
-
-
-def _write_parquet(path: Path, table: pa.Schema, rows: list[dict[str, Any]]) -> None:
-    with replacing(path) as temporary:
-        pq.write_table(pa.Table.from_pylist(rows, table), temporary, compression="zstd")

@@ -22,30 +22,36 @@ def _flat(sets: list[set[int]]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.
     return hashes, np.cumsum([0, *map(len, sets)])
 
 
-def _defined(documents: list[set[int]], heldout: list[set[int]], threshold: float) -> list[object]:
+def _defined(
+    documents: list[set[int]], heldout: list[set[int]], containment: float, jaccard: float
+) -> list[object]:
     rows: list[object] = []
     for d, a in enumerate(documents):
         for t, h in enumerate(heldout):
             smaller = min(len(a), len(h))
             if smaller == 0:
                 continue
-            contained = len(a & h) / smaller
-            if a == h or (smaller >= MIN_SHINGLES and contained >= threshold):
-                rows.append((d, t, np.float32(len(a & h) / len(a | h)), np.float32(contained)))
+            similar, contained = len(a & h) / len(a | h), len(a & h) / smaller
+            if similar >= jaccard or (smaller >= MIN_SHINGLES and contained >= containment):
+                rows.append((d, t, np.float32(similar), np.float32(contained)))
     return rows
 
 
-@given(SETS, SETS, st.sampled_from([0.5, 0.8, 1.0]))
+THRESHOLDS = st.sampled_from([0.5, 0.8, 1.0])
+
+
+@given(SETS, SETS, THRESHOLDS, THRESHOLDS)
 def test_matches_are_the_definition(
-    documents: list[set[int]], heldout: list[set[int]], threshold: float
+    documents: list[set[int]], heldout: list[set[int]], containment: float, jaccard: float
 ) -> None:
-    found = matches(build_index(*_flat(heldout)), *_flat(documents), threshold)
-    assert list(zip(*found, strict=True)) == _defined(documents, heldout, threshold)
+    found = matches(build_index(*_flat(heldout)), *_flat(documents), containment, jaccard)
+    expected = _defined(documents, heldout, containment, jaccard)
+    assert list(zip(*found, strict=True)) == expected
 
 
 def _texts(documents: list[str], heldout: list[str]) -> list[tuple[int, int]]:
     index = build_index(*shingles(pa.array(heldout, pa.string())))
-    found = matches(index, *shingles(pa.array(documents, pa.string())), 0.8)
+    found = matches(index, *shingles(pa.array(documents, pa.string())), 0.8, 0.8)
     return list(zip(found[0].tolist(), found[1].tolist(), strict=True))
 
 
@@ -62,7 +68,7 @@ def test_a_piece_of_heldout_text_matches_it() -> None:
     assert _texts([HELDOUT], [whole]) == [(0, 0)]
 
 
-def test_a_short_phrase_matches_only_its_equal() -> None:
+def test_a_short_phrase_matches_only_its_copies() -> None:
     assert _texts(
         ["谢谢大家", "谢谢大家！", "他说：谢谢大家，再见。", ""], ["谢谢大家", "", "ok"]
     ) == [
@@ -77,5 +83,8 @@ def test_no_heldout_texts_no_matches() -> None:
 
 
 def test_wrong_threshold_is_refused() -> None:
-    with pytest.raises(ValueError, match="threshold = 0: a containment is above 0"):
-        matches(build_index(*_flat([{1}])), *_flat([{1}]), 0)
+    index = build_index(*_flat([{1}]))
+    with pytest.raises(ValueError, match="containment = 0: a threshold is above 0, at most 1"):
+        matches(index, *_flat([{1}]), 0, 0.8)
+    with pytest.raises(ValueError, match=r"jaccard = 1\.1: a threshold is above 0, at most 1"):
+        matches(index, *_flat([{1}]), 0.8, 1.1)

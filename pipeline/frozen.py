@@ -1,0 +1,171 @@
+"""Held-out sets that need no choosing: those that stand, those kept, those that the user gives.
+
+`heldout.json` is the commit record of the sets: what it does not name was left by a killed attempt.
+A set never changes once it stands, whatever the settings say later; settings that ask for something
+else are refused, for a comparison over other text is another comparison.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from filters import normalize
+from filters.signals import GROUPS
+from pipeline import schema
+from pipeline.config import ConfigError
+from pipeline.files import read_json
+from pipeline.readers import Bad, Piece
+from pipeline.readers.files import file_size, file_version, list_files
+from pipeline.readers.formats import read
+
+if TYPE_CHECKING:
+    from pipeline.settings import Heldout, Input
+
+Rows = list[dict[str, Any]]  # of schema.HELDOUT
+CHOSEN_WITH = ("share", "min_documents")  # of heldout.json: at the sets that this corpus chose
+
+
+def paths(root: Path) -> tuple[Path, Path]:
+    """The record of the held-out sets of a corpus, and their documents."""
+    return root / "heldout.json", root / "heldout" / "documents.parquet"
+
+
+def recorded(root: Path) -> dict[str, dict[str, Any]]:
+    """The sets that stand, by name, as heldout.json tells of them."""
+    record, _ = paths(root)
+    sets: dict[str, dict[str, Any]] = read_json(record)["sets"] if record.exists() else {}
+    return sets
+
+
+def check(root: Path, heldout: Heldout) -> None:
+    """Refuse settings that the sets which stand do not answer to. Cheap: call it before any work.
+
+    Raises:
+        ConfigError: a file of `heldout.keep` or its documents are missing; `share` or
+            `min_documents` is not what a set was chosen with.
+    """
+    for path in heldout.keep:
+        if not Path(path).exists():
+            raise ConfigError(f"key `heldout.keep`: no such file {path}; name a heldout.json")
+    for folder in (root, *(Path(path).parent for path in heldout.keep)):
+        documents = paths(folder)[1]
+        if recorded(folder) and not documents.exists():
+            raise ConfigError(
+                f"{folder / 'heldout.json'} names sets whose text is missing: no {documents}; put "
+                "it back, or (every earlier comparison is then void) delete that heldout.json"
+            )
+    for name, entry in recorded(root).items():
+        for key in CHOSEN_WITH:
+            now = getattr(heldout, key)
+            if key in entry and entry[key] != now:
+                raise ConfigError(
+                    f"key `heldout.{key}`: {now} asked for, but set {name} stands and was chosen "
+                    f"with {entry[key]}; put {entry[key]} back, or delete {root}/heldout.json and "
+                    f"{root}/heldout to choose anew: every earlier comparison is then void"
+                )
+
+
+def standing(root: Path) -> Rows:
+    """Documents of the sets that stand."""
+    sets = recorded(root)
+    rows: Rows = pq.read_table(paths(root)[1]).to_pylist() if sets else []
+    return [row for row in rows if row["set"] in sets]
+
+
+def kept(heldout: Heldout) -> Rows:
+    """Documents of the sets of `heldout.keep`."""
+    return [row for path in heldout.keep for row in standing(Path(path).parent)]
+
+
+def join(rows: Rows, more: Rows, origin: str) -> Rows:
+    """Both, where a set that is in both holds the same contents.
+
+    Raises:
+        ConfigError: it does not; names the set, `origin` and the remedy.
+    """
+    contents, others = _contents(rows), _contents(more)
+    for name in contents.keys() & others.keys():
+        if contents[name] != others[name]:
+            raise ConfigError(
+                f"held-out set {name} stands with {len(contents[name])} texts, and {origin} has "
+                f"{len(others[name])} under this name, not the same; put back what it was, or give "
+                "the new text another name (of the file, of the folder of the corpus)"
+            )
+    return rows + [row for row in more if row["set"] not in contents]
+
+
+def _contents(rows: Rows) -> dict[str, set[bytes]]:
+    found: dict[str, set[bytes]] = {}
+    for row in rows:
+        found.setdefault(row["set"], set()).add(row["content_hash"])
+    return found
+
+
+# --- text that the user gives ---------------------------------------------------------------------
+
+
+def independent_version(heldout: Heldout) -> list[tuple[str, int, str]]:
+    """File, bytes and state of each file of `heldout.independent`: part of the fingerprint."""
+    files = [path for pattern in heldout.independent for path, _ in list_files(pattern)]
+    return [(path, file_size(path), file_version(path)) for path in files]
+
+
+def independent(heldout: Heldout, source: Input) -> tuple[Rows, Rows]:
+    """Documents of `heldout.independent`, one set a file named by its stem; and what was rejected.
+
+    Raises:
+        ConfigError: no record of a file is text.
+    """
+    rows: Rows = []
+    rejected: Rows = []
+    for pattern in heldout.independent:
+        for path, file in list_files(pattern):
+            texts, bad = _texts(Piece(path, file), source)
+            if not texts:
+                reasons = sorted({row["reason"] for row in bad})
+                raise ConfigError(
+                    f"key `heldout.independent`: none of the {len(bad)} records of {path} is text; "
+                    f"reasons: {', '.join(reasons) or 'an empty file'}; the text is expected in "
+                    f"the field {source.text!r}"
+                )
+            rejected += bad
+            stem = Path(file).name.split(".")[0]
+            measured = GROUPS["language"].measure(pa.array(texts, pa.string()), pa.nulls(0))
+            for text, language in zip(texts, pa.array(measured["lang"]).to_pylist(), strict=True):
+                rows.append(
+                    {
+                        "set": f"independent/{stem}",
+                        "content_hash": schema.text_hash(text.encode()),
+                        "language": language,
+                        "source": stem,
+                        "text": text,
+                    }
+                )
+    return rows, rejected
+
+
+def _texts(piece: Piece, source: Input) -> tuple[list[str], Rows]:
+    texts = []
+    rejected = []
+    for record in read(piece, source, ""):
+        if isinstance(record, Bad):
+            bad = record
+        else:
+            text = normalize.normalize(record.text)[0]
+            if text.strip():
+                texts.append(text)
+                continue
+            bad = Bad(record.offset, record.num_bytes, "empty", "no text but white space")
+        rejected.append(
+            {
+                "file": piece.file,
+                "offset": bad.offset,
+                "reason": bad.reason,
+                "detail": bad.detail,
+            }
+        )
+    return texts, rejected
