@@ -109,7 +109,7 @@ def once(
 
 @contextmanager
 def locked(root: Path) -> Iterator[None]:
-    """Hold the corpus for writing.
+    """Hold a folder, of a corpus or of a training run, for writing.
 
     Raises:
         CorpusError: another process holds it; names its process id.
@@ -122,7 +122,7 @@ def locked(root: Path) -> Iterator[None]:
             file.seek(0)
             raise CorpusError(
                 f"{root}: another assay process writes here (process {file.read().strip()}); "
-                "wait for it, or stop it and call again: finished shards are kept"
+                "wait for it, or stop it and call again: what it finished is kept"
             ) from None
         file.truncate(0)
         file.write(f"{os.getpid()}\n")

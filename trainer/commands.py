@@ -1,25 +1,21 @@
-"""`assay train` and `assay evaluate`."""
+"""`assay train` and `assay evaluate`.
+
+Each imports torch when it is needed: --help and a finished run answer without its seconds.
+"""
 
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 from typing import Any
 
-import torch
 import yaml
 
-from mixtures.plan import plan_from_dict
-from pipeline.config import ConfigError, check
-from pipeline.files import read_json
-from trainer import checkpoint, loop
-from trainer.evaluate import bits_per_byte, keep_scores, score, scores_of
-from trainer.items import heldout_items
+from pipeline.config import ConfigError
 from trainer.metrics import Progress
-from trainer.model import Decoder
-from trainer.parallel import World
-from trainer.settings import RunSettings, load_run
-from trainer.step import precision
+from trainer.record import finished_before
+from trainer.settings import load_run
 
 TRAIN_HELP = """\
 example:
@@ -58,7 +54,14 @@ def train(argv: list[str]) -> int:
     parser.add_argument("--fresh", action="store_true", help="forget what `output` holds")
     options = parser.parse_args(argv)
     run = load_run(options.settings, dict(_change(item) for item in options.set))
-    loop.train(run, progress=Progress(), fresh=options.fresh)
+    result = None if options.fresh else finished_before(run)
+    progress = Progress()
+    if result is None:
+        from trainer import loop
+
+        result = loop.train(run, progress=progress, fresh=options.fresh)
+    if int(os.environ.get("RANK", 0)) == 0:
+        progress.line(result.told())
     return 0
 
 
@@ -81,37 +84,12 @@ def evaluate(argv: list[str]) -> int:
     parser.add_argument("--checkpoint", metavar="NAME", help="step-00000120; default: the newest")
     parser.add_argument("--by", choices=["set", "language", "source"], default="set")
     options = parser.parse_args(argv)
-    folder = Path(options.run)
-    if not (folder / "run.json").exists():
-        raise ConfigError(f"{folder} holds no run (no run.json); train one with `assay train`")
-    record = read_json(folder / "run.json")
-    run = check(record["settings"], RunSettings, str(folder / "run.json"))
-    plan = plan_from_dict(read_json(folder / "plan.json"))
-    path = _checkpoint(folder / "checkpoints", options.checkpoint)
+    from trainer.evaluate import bits_per_byte
+    from trainer.rescore import rescore
 
-    world = World(0, 1, torch.device("cuda" if torch.cuda.is_available() else "cpu"), None)
-    model = Decoder(run.model, plan.vocab_size)
-    checkpoint.load_weights(path, model)
-    model.to(world.device)
-    items = heldout_items(plan, run)
-    with precision(run, world):
-        nats = score(model, items, plan.sequence_length, run.micro_batch, world)
-    table = scores_of(items, checkpoint.manifest(path)["step"], nats)
-    keep_scores(folder / "evaluations.parquet", table)
+    folder = Path(options.run)
+    path, table = rescore(folder, options.checkpoint)
     for name, value in bits_per_byte(table, options.by).items():
         print(f"{value:.4f}  {name}")
     print(f"bits per byte of {path}; by document: {folder / 'evaluations.parquet'}")
     return 0
-
-
-def _checkpoint(folder: Path, name: str | None) -> Path:
-    if name is None:
-        newest = checkpoint.newest(folder)
-        if newest is None:
-            raise ConfigError(f"{folder} holds no complete checkpoint; call `assay train` again")
-        return newest
-    damage = checkpoint.damage(folder / name)
-    if damage is not None:
-        known = ", ".join(path.name for path in sorted(folder.glob("step-*")))
-        raise ConfigError(f"{damage}; checkpoints here: {known or 'none'}")
-    return folder / name

@@ -120,10 +120,16 @@ def keep_scores(path: Path, table: pa.Table) -> None:
 
 
 def bits_per_byte(table: pa.Table, by: str = "set") -> dict[str, float]:
-    """Bits per byte by set, language or source: sum of nats / ln 2 / sum of bytes."""
-    groups = table.group_by(by).aggregate([("nats", "sum"), ("num_bytes", "sum")]).sort_by(by)
+    """Bits per byte by set, language or source: sum of nats / ln 2 / sum of bytes.
+
+    A text that stands in several sets counts once in its language and once in its source.
+    """
+    once = table.group_by([by, "content_hash"], use_threads=False).aggregate(
+        [("nats", "first"), ("num_bytes", "first")]
+    )
+    groups = once.group_by(by).aggregate([("nats_first", "sum"), ("num_bytes_first", "sum")])
     return {
-        row[by]: row["nats_sum"] / math.log(2) / row["num_bytes_sum"]
-        for row in groups.to_pylist()
-        if row["num_bytes_sum"]
+        row[by]: row["nats_first_sum"] / math.log(2) / row["num_bytes_first_sum"]
+        for row in groups.sort_by(by).to_pylist()
+        if row["num_bytes_first_sum"]
     }

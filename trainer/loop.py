@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,34 +22,28 @@ import torch
 
 from mixtures.loader import Loader
 from mixtures.plan import Plan, make_plan
+from pipeline.corpus import locked
 from pipeline.files import write_json
 from trainer import checkpoint
 from trainer.evaluate import Items, bits_per_byte, keep_scores, score, scores_of
 from trainer.items import heldout_items
-from trainer.metrics import Progress, append_log, clock, continue_log, progress_text
+from trainer.metrics import Progress, append_log, continue_log, progress_text
 from trainer.model import Decoder, initialize, num_parameters
 from trainer.optim import clip_gradients, learning_rate, make_optimizer
 from trainer.parallel import World, join_world, shard, share, wait_for_all
-from trainer.record import earlier_record, new_record, remove_run
+from trainer.record import (
+    RunResult,
+    finished_before,
+    new_record,
+    refuse_other_run,
+    remove_run,
+)
 from trainer.settings import RunSettings
 from trainer.step import backward, precision
 
 
 class TrainingError(ValueError):
     """A run cannot go on; the message names the step, the data it saw and the remedy."""
-
-
-@dataclass(frozen=True)
-class RunResult:
-    """What a run came to."""
-
-    folder: Path
-    skipped: bool  # it had finished before
-    steps: int
-    tokens: int
-    loss: float  # of the last step, nats per token
-    seconds: float  # of all steps
-    bits_per_byte: dict[str, float]  # of each held-out set at the end
 
 
 @dataclass(frozen=True)
@@ -100,22 +95,24 @@ def train(run: RunSettings, *, progress: Progress, fresh: bool = False) -> RunRe
 
     Raises:
         ConfigError: settings that cannot be used, or not with the run that `output` holds.
+        CorpusError: another process trains into `output`.
         TrainingError: the loss is not a number.
     """
+    earlier = None if fresh else finished_before(run)
+    if earlier is not None:
+        return earlier
     assert run.output is not None, "load_run gives every run a folder"
     folder = Path(run.output)
-    with join_world(run) as world:
+    with join_world(run) as world, locked(folder) if world.first else nullcontext():
         if fresh and world.first:
             remove_run(folder)
         plan = _plan(run, world)
-        record = new_record(run, plan, world.size, str(world.device))
-        earlier = earlier_record(folder, record)
+        refuse_other_run(run, plan)
         wait_for_all(world)  # all have read run.json before it is written anew
-        if earlier is not None and earlier["status"] == "finished":
-            return _told(RunResult(folder, True, **earlier["totals"]), world, progress)
         model = build_model(run, plan.vocab_size, world)
         optimizer = make_optimizer(model, run)
         job = Job(run, folder, plan, world, progress, Loader(plan), model, optimizer)
+        record = new_record(run, plan, world.size, str(world.device))
         record["parameters"] = num_parameters(model)
         done = _resume(job)
         if world.first:
@@ -124,17 +121,7 @@ def train(run: RunSettings, *, progress: Progress, fresh: bool = False) -> RunRe
         totals = _run(job, done)
         if world.first:
             write_json(folder / "run.json", {**record, "status": "finished", "totals": totals})
-        return _told(RunResult(folder, False, **totals), world, progress)
-
-
-def _told(result: RunResult, world: World, progress: Progress) -> RunResult:
-    done = "had finished before" if result.skipped else f"took {clock(result.seconds)}"
-    if world.first:
-        progress.line(
-            f"{result.folder}: {result.tokens:,} tokens in {result.steps:,} steps {done}; "
-            f"last loss {result.loss:.4f}"
-        )
-    return result
+        return RunResult(folder, False, **totals)
 
 
 def build_model(run: RunSettings, vocab_size: int, world: World) -> Decoder:

@@ -2,64 +2,67 @@
 
 from __future__ import annotations
 
-import os
 import signal
-from collections.abc import Callable
 from pathlib import Path
 
+import clean_process
 import pytest
+import tiny_run_jobs as jobs
 import torch
+from tiny_run_jobs import ONE, RUN, pair, save, whole_state
 
 from trainer import checkpoint
-from trainer.model import Decoder, initialize
-from trainer.optim import make_optimizer
-from trainer.parallel import World
-from trainer.settings import RunSettings
-
-ONE = World(0, 1, torch.device("cpu"), None)
-SHAPE = {"width": 16, "depth": 1, "heads": 2, "kv_heads": 1, "ffn": 16}
-RUN = RunSettings.model_validate({"mixture": "m.yaml", "model": SHAPE, "tokens": "1k"})
-
-
-def _pair(seed: int) -> tuple[Decoder, torch.optim.Optimizer]:
-    model = Decoder(RUN.model, 20)
-    initialize(model, seed)
-    optimizer = make_optimizer(model, RUN)
-    tokens = torch.arange(20)[None]
-    model(tokens, torch.zeros_like(tokens)).logsumexp(-1).sum().backward()
-    optimizer.step()
-    return model, optimizer
-
-
-def _save(folder: Path, step: int, seed: int, keep: int = 2) -> Path:
-    return checkpoint.save(folder, *_pair(seed), {"step": step, "data": {}}, ONE, keep=keep)
+from trainer.model import Decoder
 
 
 @pytest.mark.parametrize("moment", ["fsync", "replace"])
-def test_killed_while_writing_the_one_before_loads(
-    tmp_path: Path,
-    moment: str,
-    forked: Callable[..., list[int]],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_killed_while_writing_the_one_before_loads(tmp_path: Path, moment: str) -> None:
     """KempnerForge #102: the older one was deleted before the new one was durable."""
-    first = _save(tmp_path, 1, 0)
-    with monkeypatch.context() as patch:
-        patch.setattr(os, moment, lambda *_: os.kill(os.getpid(), signal.SIGKILL))
-        assert forked(lambda: _save(tmp_path, 2, 1, keep=1)) == [-signal.SIGKILL]
-    assert len(list(tmp_path.glob(".step-*.tmp"))) == 1
-    assert checkpoint.newest(tmp_path) == first
-    second = _save(tmp_path, 2, 1, keep=1)
-    assert {path.name for path in tmp_path.iterdir()} == {"latest", "step-00000002"}
-    assert checkpoint.newest(tmp_path) == second
+    folder = tmp_path / "checkpoints"
+    first = save(folder, 1, 0)
+    codes = clean_process.run(tmp_path, (jobs.save_killed_at, (moment, folder)))
+    assert codes == [-signal.SIGKILL]
+    assert len(list(folder.glob(".step-*.tmp"))) == 1
+    assert checkpoint.newest(folder) == first
+    second = save(folder, 2, 1, keep=1)
+    assert {path.name for path in folder.iterdir()} == {"latest", "step-00000002"}
+    assert checkpoint.newest(folder) == second
+
+
+def test_any_number_of_processes_loads_it(tmp_path: Path) -> None:
+    """pytorch #91205, Lightning #16815: moments kept the shapes of the ranks that wrote them.
+    Written by 2, loaded by 3 and by 1, what the 3 wrote loaded by 2; widths do not divide by 3."""
+    two, three, again = (tmp_path / name for name in ("two", "three", "again"))
+    name = "step-00000001"
+    for ranks in (
+        [(jobs.save_rank, (rank, 2, two)) for rank in range(2)],
+        [(jobs.reload_rank, (rank, 3, two / name, three)) for rank in range(3)],
+        [(jobs.reload_rank, (rank, 2, three / name, again)) for rank in range(2)],
+    ):
+        assert clean_process.run(tmp_path, *ranks) == [0] * len(ranks)
+    alone = pair(99)
+    checkpoint.load(two / name, *alone, ONE)
+    expected = torch.load(two / "state.pt")
+    assert sum("exp_avg" in key for key in expected) == 2 * len(list(alone[0].parameters()))
+    for state in (
+        torch.load(three / "state.pt"),
+        torch.load(again / "state.pt"),
+        whole_state(*alone),
+    ):
+        assert state.keys() == expected.keys()
+        for key, value in expected.items():
+            equal = (
+                torch.equal(state[key], value) if torch.is_tensor(value) else state[key] == value
+            )
+            assert equal, key
 
 
 def test_weights_and_moments_come_back_to_the_bit(tmp_path: Path) -> None:
-    path = _save(tmp_path, 3, 0)
-    model, optimizer = _pair(1)
+    path = save(tmp_path, 3, 0)
+    model, optimizer = pair(1)
     torch.manual_seed(5)
     checkpoint.load(path, model, optimizer, ONE)
-    expected, moments = _pair(0)
+    expected, moments = pair(0)
     for name, value in expected.state_dict().items():
         assert torch.equal(model.state_dict()[name], value), name
     for ours, theirs in zip(
@@ -74,7 +77,7 @@ def test_weights_and_moments_come_back_to_the_bit(tmp_path: Path) -> None:
 
 
 def test_the_random_state_comes_back(tmp_path: Path) -> None:
-    model, optimizer = _pair(0)
+    model, optimizer = pair(0)
     torch.manual_seed(5)
     path = checkpoint.save(tmp_path, model, optimizer, {"step": 1}, ONE, keep=1)
     expected = torch.rand(3)
@@ -84,13 +87,13 @@ def test_the_random_state_comes_back(tmp_path: Path) -> None:
 
 def test_the_newest_ones_stay(tmp_path: Path) -> None:
     for step in (1, 2, 30, 4):
-        _save(tmp_path, step, 0, keep=2)
+        save(tmp_path, step, 0, keep=2)
     assert sorted(p.name for p in tmp_path.glob("step-*")) == ["step-00000004", "step-00000030"]
     assert checkpoint.manifest(tmp_path / "step-00000030")["step"] == 30
 
 
 def test_damage_is_named(tmp_path: Path) -> None:
-    path = _save(tmp_path, 1, 0)
+    path = save(tmp_path, 1, 0)
     assert checkpoint.damage(path) is None
     (path / ".metadata").unlink()
     assert checkpoint.damage(path) == (

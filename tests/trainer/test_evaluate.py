@@ -64,14 +64,23 @@ def test_no_items_give_no_scores() -> None:
 def test_the_figure_is_a_ratio_of_sums() -> None:
     """torchtitan #4167: the mean of 2/1 and 90/9 is 6, the figure is 9.2."""
     ln2 = math.log(2)
-    rows = [
-        {"set": "a", "language": "en", "source": "s", "nats": 2 * ln2, "num_bytes": 1},
-        {"set": "a", "language": "zh", "source": "s", "nats": 90 * ln2, "num_bytes": 9},
-        {"set": "b", "language": "zh", "source": "s", "nats": 0.0, "num_bytes": 0},
-    ]
-    table = pa.Table.from_pylist(rows)
+    table = _scores(("a", "en", 1, 2 * ln2, 1), ("a", "zh", 2, 90 * ln2, 9), ("b", "zh", 3, 0, 0))
     assert bits_per_byte(table) == {"a": pytest.approx(9.2)}
     assert bits_per_byte(table, "language") == {"en": pytest.approx(2), "zh": pytest.approx(10)}
+
+
+def test_a_text_in_two_sets_counts_once_in_its_language() -> None:
+    ln2 = math.log(2)
+    table = _scores(("a", "en", 1, 2 * ln2, 1), ("b", "en", 1, 2 * ln2, 1), ("b", "en", 2, ln2, 2))
+    assert bits_per_byte(table) == {"a": pytest.approx(2), "b": pytest.approx(1)}
+    assert bits_per_byte(table, "language") == {"en": pytest.approx(1)}  # 5/4 when counted twice
+    assert bits_per_byte(table, "source") == {"s": pytest.approx(1)}
+
+
+def _scores(*rows: tuple[str, str, int, float, int]) -> pa.Table:
+    names = ("set", "language", "content_hash", "nats", "num_bytes")
+    found = [dict(zip(names, row, strict=True)) | {"source": "s"} for row in rows]
+    return pa.Table.from_pylist(found)
 
 
 def test_scores_of_a_step_replace_those_of_the_same_step(tmp_path: Path) -> None:

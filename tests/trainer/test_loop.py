@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import io
+import fcntl
 import json
 import os
 import shutil
@@ -12,40 +12,34 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import clean_process
 import pyarrow.parquet as pq
 import pytest
+import tiny_run_jobs as jobs
+from tiny_run import losses, train
 
 from pipeline.config import ConfigError
-from trainer import checkpoint, loop
-from trainer.loop import RunResult, TrainingError, steps, train
-from trainer.metrics import Progress
+from pipeline.corpus import CorpusError
+from trainer import checkpoint, loop, record
+from trainer.loop import TrainingError, steps
+from trainer.record import RunResult
 from trainer.settings import load_run
 
 Write = Callable[..., Path]
-Forked = Callable[..., list[int]]
 SHORT = {"tokens": 8 * 32}  # two steps
 
 
-def _train(path: Path, **options: Any) -> RunResult:
-    return train(load_run(path), progress=Progress(io.StringIO()), **options)
-
-
-def _losses(folder: Path) -> list[tuple[int, float, float]]:
-    rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
-    return [(row["step"], row["loss"], row["gradient_norm"]) for row in rows]
-
-
 def test_a_run_leaves_a_record(data: Path, run_yaml: Write) -> None:
-    result = _train(run_yaml("a"))
+    result = train(run_yaml("a"))
     assert (result.steps, result.tokens, result.skipped) == (20, 79 * 32, False)
     record = json.loads((result.folder / "run.json").read_text())
     assert (record["status"], record["parameters"]) == ("finished", 9168)
     assert record["totals"]["bits_per_byte"] == result.bits_per_byte
     assert list(result.bits_per_byte) == ["c/en/s", "c/zh/s"]
-    losses = _losses(result.folder)
-    assert [step for step, _, _ in losses] == list(range(1, 21))
-    assert losses[-1][1] == result.loss
-    assert sum(loss for _, loss, _ in losses[-4:]) / 4 < losses[0][1] - 0.15
+    rows = losses(result.folder)
+    assert [step for step, _, _ in rows] == list(range(1, 21))
+    assert rows[-1][1] == result.loss
+    assert sum(loss for _, loss, _ in rows[-4:]) / 4 < rows[0][1] - 0.15
     scores = pq.read_table(result.folder / "evaluations.parquet")
     assert sorted(set(scores["step"].to_pylist())) == [8, 16, 20]
     kept = sorted(path.name for path in (result.folder / "checkpoints").iterdir())
@@ -57,48 +51,65 @@ def test_a_finished_run_is_not_run_again(
     data: Path, run_yaml: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = run_yaml("a", **SHORT)
-    first = _train(path)
+    first = train(path)
     monkeypatch.setattr(loop, "build_model", None)  # would fail if it were called
-    again = _train(path)
+    again = train(path)
     assert again == RunResult(**{**vars(first), "skipped": True})
 
 
 def test_killed_and_resumed_the_losses_are_the_same_bits(
-    data: Path, run_yaml: Write, tmp_path: Path, forked: Forked, monkeypatch: pytest.MonkeyPatch
+    data: Path, run_yaml: Write, tmp_path: Path
 ) -> None:
-    whole = _train(run_yaml("whole"))
-    path, log = run_yaml("killed"), loop.append_log
-
-    def killed_after_11_steps(where: Path, row: dict[str, Any]) -> None:
-        log(where, row)
-        if row["step"] == 11:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(loop, "append_log", killed_after_11_steps)
-        assert forked(lambda: _train(path)) == [-signal.SIGKILL]
+    whole = train(run_yaml("whole"))
+    path = run_yaml("killed")
+    [code] = clean_process.run(tmp_path, (jobs.train_killed_after, (11, data, path)))
+    assert code == -signal.SIGKILL
     folder = tmp_path / "runs" / "killed"
-    assert len(_losses(folder)) == 11
+    assert len(losses(folder)) == 11
     assert json.loads((folder / "run.json").read_text())["status"] == "running"
-    resumed = _train(path)  # from step 8
-    assert _losses(folder) == _losses(whole.folder)
+    # mosaicml/streaming #781: what a killed run leaves behind must not stop the next
+    assert int((folder / ".lock").read_text()) != os.getpid()
+    (folder / "checkpoints" / ".step-00000012.tmp").mkdir()
+    resumed = train(path)  # from step 8
+    assert losses(folder) == losses(whole.folder)
     assert resumed.bits_per_byte == whole.bits_per_byte
+    kept = sorted(path.name for path in (folder / "checkpoints").iterdir())
+    assert kept == ["latest", "step-00000016", "step-00000020"]
+
+
+def test_two_at_once_do_not_write_into_each_other(data: Path, run_yaml: Write) -> None:
+    path = run_yaml("a", **SHORT)
+    folder = path.parent / "runs" / "a"
+    folder.mkdir(parents=True)
+    with open(folder / ".lock", "w") as other:  # flock asks which open file, not which process
+        fcntl.flock(other, fcntl.LOCK_EX)
+        other.write("4711\n")
+        other.flush()
+        for fresh in (False, True):
+            with pytest.raises(CorpusError) as caught:
+                train(path, fresh=fresh)
+            assert str(caught.value) == (
+                f"{folder}: another assay process writes here (process 4711); wait for it, or "
+                "stop it and call again: what it finished is kept"
+            )
+        assert [file.name for file in folder.iterdir()] == [".lock"]
+    assert train(path).steps == 2
+    assert (folder / ".lock").read_text() == f"{os.getpid()}\n"
 
 
 def test_a_damaged_checkpoint_is_passed_over(data: Path, run_yaml: Write) -> None:
     path = run_yaml("a")
-    whole = _train(path)
-    losses = _losses(whole.folder)
-    record = whole.folder / "run.json"
-    record.write_text(record.read_text().replace('"finished"', '"running"'))
+    whole = train(path)
+    before = losses(whole.folder)
+    _unfinish(whole.folder)
     newest = whole.folder / "checkpoints" / "step-00000020"
     victim = newest / "__0_0.distcp"
     content = bytearray(victim.read_bytes())
     content[len(content) // 2] ^= 1
     victim.write_bytes(content)
     assert checkpoint.damage(newest) == f"{victim}: contents differ from the hash in manifest.json"
-    _train(path)
-    assert _losses(whole.folder) == losses
+    train(path)
+    assert losses(whole.folder) == before
     assert checkpoint.damage(newest) is None
 
 
@@ -113,24 +124,24 @@ def test_a_damaged_checkpoint_is_passed_over(data: Path, run_yaml: Write) -> Non
 def test_settings_that_change_the_loss_are_refused(
     data: Path, run_yaml: Write, changes: dict[str, Any], message: str
 ) -> None:
-    _train(run_yaml("a", **SHORT))
+    train(run_yaml("a", **SHORT))
     with pytest.raises(ConfigError) as caught:
-        _train(run_yaml("a", **{**SHORT, **changes}))
+        train(run_yaml("a", **{**SHORT, **changes}))
     assert message in str(caught.value)
     assert "--fresh" in str(caught.value)
 
 
 def test_other_settings_may_change(data: Path, run_yaml: Write) -> None:
-    _train(run_yaml("a", **SHORT))
+    train(run_yaml("a", **SHORT))
     free = {"micro_batch": 4, "checkpoint": {"keep": 1}, "threads": 1}
-    assert _train(run_yaml("a", **SHORT, **free)).skipped
+    assert train(run_yaml("a", **SHORT, **free)).skipped
 
 
 def test_fresh_starts_over(data: Path, run_yaml: Write) -> None:
-    folder = _train(run_yaml("a", **SHORT)).folder
+    folder = train(run_yaml("a", **SHORT)).folder
     (folder / "notes.txt").write_text("mine")
-    result = _train(run_yaml("a", tokens=4 * 32), fresh=True)
-    assert (result.steps, len(_losses(folder))) == (1, 1)
+    result = train(run_yaml("a", tokens=4 * 32), fresh=True)
+    assert (result.steps, len(losses(folder))) == (1, 1)
     assert (folder / "notes.txt").read_text() == "mine"
 
 
@@ -141,17 +152,18 @@ def test_fresh_starts_over(data: Path, run_yaml: Write) -> None:
 def test_a_plan_of_other_data_is_refused(
     data: Path, run_yaml: Write, monkeypatch: pytest.MonkeyPatch, key: str, value: Any, message: str
 ) -> None:
-    _train(run_yaml("a", **SHORT))
+    train(run_yaml("a", **SHORT))
     plan = loop.make_plan("mixture.yaml", 8 * 32)
-    monkeypatch.setattr(loop, "make_plan", lambda path, tokens: replace(plan, **{key: value}))
+    other = replace(plan, **{key: value})
+    monkeypatch.setattr(record, "make_plan", lambda path, tokens, pack: other)
     with pytest.raises(ConfigError, match="key `mixture`: .* holds a run") as caught:
-        _train(run_yaml("a", **SHORT))
+        train(run_yaml("a", **SHORT))
     assert message in str(caught.value)
 
 
 def test_a_loss_that_is_no_number_stops_the_run(data: Path, run_yaml: Write) -> None:
     with pytest.raises(TrainingError) as caught:
-        _train(run_yaml("a", learning_rate=1e30, grad_clip=1e30))
+        train(run_yaml("a", learning_rate=1e30, grad_clip=1e30))
     message = str(caught.value)
     assert ": step 2: loss 5.6" in message
     assert ", gradient norm nan; nothing was updated. It saw windows 4 to 7, with " in message
@@ -172,34 +184,48 @@ def test_steps_are_whole_batches_and_a_rest(data: Path, run_yaml: Write) -> None
     assert [s.reaches(10) for s in planned] == [True, True, True]
 
 
-def _rank(rank: int, size: int, path: Path) -> None:
-    """Train as torchrun would let this process do it."""
-    address = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(20_000 + os.getppid() % 40_000)}
-    os.environ.update({"RANK": str(rank), "WORLD_SIZE": str(size), **address})
-    _train(path)
-
-
-def test_two_processes_have_the_losses_of_one(
-    data: Path, run_yaml: Write, tmp_path: Path, forked: Forked
-) -> None:
-    """FSDP2 over gloo; the last batch has 3 windows, so one rank gets a blank one. Then the
-    checkpoint of two processes is loaded by one (torchtitan #811)."""
-    one = _train(run_yaml("one"))
+def test_two_processes_have_the_losses_of_one(data: Path, run_yaml: Write, tmp_path: Path) -> None:
+    """FSDP2 over gloo, losses and gradient norms (torchtitan #2318, pytorch #88621); the last
+    batch has 3 windows, so one rank gets a blank one. Then the checkpoint of two processes is
+    loaded by one (torchtitan #811)."""
+    one = train(run_yaml("one"))
     path = run_yaml("two", parallel={"fsdp": 2})
-    assert forked(*(lambda rank=rank: _rank(rank, 2, path) for rank in range(2))) == [0, 0]
+    ranks = [(jobs.train_rank, (rank, 2, data, path)) for rank in range(2)]
+    assert clean_process.run(tmp_path, *ranks) == [0, 0]
     folder = tmp_path / "runs" / "two"
-    for ours, theirs in zip(_losses(folder), _losses(one.folder), strict=True):
+    for ours, theirs in zip(losses(folder), losses(one.folder), strict=True):
         assert ours == pytest.approx(theirs, abs=1e-5)
     totals = json.loads((folder / "run.json").read_text())["totals"]
     assert totals["bits_per_byte"] == pytest.approx(one.bits_per_byte, abs=1e-5)
 
-    record = folder / "run.json"
-    record.write_text(record.read_text().replace('"finished"', '"running"'))
+    _unfinish(folder)
     shutil.rmtree(folder / "checkpoints" / "step-00000020")
-    resumed = _train(run_yaml("two"))
+    resumed = train(run_yaml("two"))
     assert resumed.loss == pytest.approx(one.loss, abs=1e-5)
+
+
+def test_what_is_no_number_on_one_rank_stops_all(
+    data: Path, run_yaml: Write, tmp_path: Path
+) -> None:
+    """WeatherGenerator #2724, metaseq #521: one rank decided alone, and the others hung."""
+    path = run_yaml("two", parallel={"fsdp": 2})
+    ranks = [(jobs.train_rank_with_nan, (rank, 2, data, path)) for rank in range(2)]
+    assert clean_process.run(tmp_path, *ranks) == [0, 0]
+    first, second = ((tmp_path / f"rank-{rank}.txt").read_text() for rank in range(2))
+    folder = tmp_path / "runs" / "two"
+    assert first.startswith(
+        f"{folder}: step 3: loss nan, gradient norm nan; nothing was updated. It saw windows 8 to "
+        "11, with "
+    )
+    assert second == first
+    assert [step for step, _, _ in losses(folder)] == [1, 2]
+
+
+def _unfinish(folder: Path) -> None:
+    path = folder / "run.json"
+    path.write_text(path.read_text().replace('"finished"', '"running"'))
 
 
 def test_a_wrong_number_of_processes_is_refused(data: Path, run_yaml: Write) -> None:
     with pytest.raises(ConfigError, match="key `parallel.fsdp`: 4 processes wanted, 1 started"):
-        _train(run_yaml("a", parallel={"fsdp": 4}))
+        train(run_yaml("a", parallel={"fsdp": 4}))

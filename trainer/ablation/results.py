@@ -155,17 +155,17 @@ def compare(study: Study, scores: Scores) -> Outcome:
 
 
 def _counted(items: Sequence[Item], sets: str | Sequence[str]) -> list[int]:
-    """Items of the primary number: a text that stands in two sets counts once."""
+    """Items of the primary number: a text that stands in two sets counts once in its language."""
     known = {item[0] for item in items}
     for name in () if sets == "all" else sets:
         if name not in known:
             raise ConfigError(
                 f"key `primary.sets`: no held-out set {name!r}; known: {', '.join(sorted(known))}"
             )
-    first: dict[bytes, int] = {}
+    first: dict[tuple[str, bytes], int] = {}
     for index, item in enumerate(items):
         if sets == "all" or item[0] in sets:
-            first.setdefault(item[2], index)
+            first.setdefault((item[1], item[2]), index)
     return list(first.values())
 
 

@@ -119,7 +119,7 @@ def _held(folder: Path) -> Iterator[IO[bytes]]:
     The training process inherits the lock: killed alone, a study leaves a run that trains on, and
     the next study waits for it instead of training into the same folder.
     """
-    with open(folder / ".lock", "ab") as lock:
+    with open(folder / ".study.lock", "ab") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield lock
 
@@ -131,7 +131,7 @@ def _settle(run: Run, threads: int) -> None:
         for path in run.folder.iterdir():
             if path.is_dir():
                 shutil.rmtree(path)
-            elif path.name != ".lock":
+            elif path.name not in (".lock", ".study.lock"):
                 path.unlink()
     settings = {**run.run, "threads": run.run["threads"] or threads}
     for name, content in (("mixture.yaml", run.mixture), ("run.yaml", settings)):

@@ -1,0 +1,121 @@
+"""What processes of `clean_process` do to a tiny run: die, be one rank of several, see a NaN."""
+
+from __future__ import annotations
+
+import os
+import signal
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tiny_run
+import torch
+from torch.distributed.checkpoint.state_dict import StateDictOptions, get_state_dict
+
+from trainer import checkpoint, loop, step
+from trainer.loop import TrainingError, build_model
+from trainer.model import Decoder
+from trainer.optim import make_optimizer
+from trainer.parallel import World, join_world
+from trainer.settings import RunSettings
+
+SHAPE = {"width": 16, "depth": 1, "heads": 2, "kv_heads": 1, "ffn": 16}
+RUN = RunSettings.model_validate({"mixture": "m.yaml", "model": SHAPE, "tokens": "1k"})
+ONE = World(0, 1, torch.device("cpu"), None)
+Pair = tuple[Decoder, torch.optim.Optimizer]
+
+
+def pair(seed: int, world: World = ONE) -> Pair:
+    """A model after one step, with the optimizer that has its moments."""
+    model = build_model(RUN.model_copy(update={"seed": seed}), 20, world)
+    optimizer = make_optimizer(model, RUN)
+    tokens = torch.arange(20)[None]
+    model(tokens, torch.zeros_like(tokens)).logsumexp(-1).sum().backward()
+    optimizer.step()
+    return model, optimizer
+
+
+def save(folder: Path, step: int, seed: int, keep: int = 2) -> Path:
+    return checkpoint.save(folder, *pair(seed), {"step": step, "data": {}}, ONE, keep=keep)
+
+
+def save_killed_at(moment: str, folder: Path) -> None:
+    """Be killed at the first call of os.<moment>: while the second checkpoint is written."""
+    setattr(os, moment, lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+    save(folder, 2, 1, keep=1)
+
+
+def whole_state(model: Decoder, optimizer: torch.optim.Optimizer) -> dict[str, Any]:
+    """Weights and moments by name, gathered from all ranks."""
+    options = StateDictOptions(full_state_dict=True, flatten_optimizer_state_dict=True)
+    weights, moments = get_state_dict(model, optimizer, options=options)
+    return {**weights, **moments}
+
+
+def save_rank(rank: int, size: int, folder: Path) -> None:
+    """One of `size` ranks that write a checkpoint."""
+    _be(rank, size, folder)
+    with join_world(RUN) as world:
+        _save_with_state(folder, pair(0, world), world)
+
+
+def reload_rank(rank: int, size: int, source: Path, folder: Path) -> None:
+    """One of `size` ranks that load a checkpoint and write it anew."""
+    _be(rank, size, folder)
+    with join_world(RUN) as world:
+        model, optimizer = pair(99, world)
+        checkpoint.load(source, model, optimizer, world)
+        _save_with_state(folder, (model, optimizer), world)
+
+
+def _save_with_state(folder: Path, trained: Pair, world: World) -> None:
+    state = whole_state(*trained)
+    if world.first:
+        folder.mkdir()
+        torch.save(state, folder / "state.pt")
+    checkpoint.save(folder, *trained, {"step": 1}, world, keep=1)
+
+
+def train_killed_after(number: int, data: Path, path: Path) -> None:
+    """Be killed after a step."""
+    tiny_run.use(data)
+    log = loop.append_log
+
+    def killed(where: Path, row: dict[str, Any]) -> None:
+        log(where, row)
+        if row["step"] == number:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    loop.append_log = killed
+    tiny_run.train(path)
+
+
+def train_rank(rank: int, size: int, data: Path, path: Path) -> None:
+    """Train as torchrun would let this process do it."""
+    tiny_run.use(data)
+    _be(rank, size, path)
+    tiny_run.train(path)
+
+
+def train_rank_with_nan(rank: int, size: int, data: Path, path: Path) -> None:
+    """The losses of rank 1 are not numbers from step 3 on; keeps the message of the error."""
+    tiny_run.use(data)
+    _be(rank, size, path)
+    losses, calls = step.token_losses, iter(range(100))
+
+    def broken(model: torch.nn.Module, *batch: torch.Tensor) -> torch.Tensor:
+        factor = float("nan") if rank == 1 and next(calls) >= 2 else 1.0
+        return losses(model, *batch) * factor
+
+    step.token_losses = broken
+    with pytest.raises(TrainingError) as caught:
+        tiny_run.train(path)
+    (path.parent / f"rank-{rank}.txt").write_text(str(caught.value))
+
+
+def _be(rank: int, size: int, folder: Path) -> None:
+    """Take the environment that torchrun would give; the port is one that `folder` has alone."""
+    port = str(20_000 + zlib.crc32(str(folder).encode()) % 40_000)
+    address = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    os.environ.update({"RANK": str(rank), "WORLD_SIZE": str(size), **address})
