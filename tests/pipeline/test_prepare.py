@@ -45,6 +45,7 @@ def data_hashes(root: Path) -> dict[str, str]:
     """Hash of every data file of a corpus; stats hold timings, inputs.json holds file times."""
     tables = ("documents", "signals", "tokens", "rejects", "signatures", "pairs", "clusters")
     files = [p for t in (*tables, "heldout") for p in (root / t).rglob("*") if p.is_file()]
+    files = [p for p in files if p.name != "engine.json"]  # names the sources of its sample
     files.append(root / "heldout.json")
     return {
         str(p.relative_to(root)): xxhash.xxh3_64_hexdigest(p.read_bytes()) for p in sorted(files)
