@@ -9,6 +9,7 @@ predicate is parsed alone and printed again from its syntax tree.
 
 from __future__ import annotations
 
+import glob
 import json
 import os
 import re
@@ -77,7 +78,10 @@ def connect(
         }
     )
     corpus = Corpus.open(root.resolve(), connection, names)
-    connection.execute(f"set allowed_directories = [{text_literal(str(root.resolve()))}]")
+    folder = str(root.resolve())
+    allowed = {folder, glob.escape(folder)}  # a pattern is checked as it stands, and then its files
+    listed = ", ".join(map(text_literal, sorted(allowed)))
+    connection.execute(f"set allowed_directories = [{listed}]")
     connection.execute("set enable_external_access = false")
     for name, view in views.items():
         if name == "documents" or corpus.asked(name):

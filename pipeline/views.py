@@ -11,6 +11,7 @@ does not name; POSITIONAL JOIN was three times as fast, but silent about a missi
 
 from __future__ import annotations
 
+import glob
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -25,6 +26,7 @@ import pyarrow.parquet as pq
 from filters.presets import PRESETS, expression, needs
 from pipeline import schema
 from pipeline.corpus import manifest, part_paths
+from pipeline.files import read_json
 from pipeline.syntax import quoted, text_literal
 
 FLAT_GROUPS = ("language",)  # signal groups whose columns stand in `documents` by themselves
@@ -75,7 +77,7 @@ class Corpus:
             empty = f"empty {name}"
             self.connection.register(empty, columns.empty_table())
             return quoted(empty)
-        files = ", ".join(text_literal(path) for path in paths)
+        files = ", ".join(text_literal(glob.escape(path)) for path in paths)
         options = ", filename = true, file_row_number = true" if numbered else ""
         return f"read_parquet([{files}]{options})"
 
@@ -215,6 +217,22 @@ def stages(corpus: Corpus) -> str:
     return 'select * from "corpus.json stages"'
 
 
+def timings(corpus: Corpus) -> str:
+    """One row per commit record: where the time went. `part` of a join is its partition."""
+    records = [read_json(path) for path in sorted((corpus.root / "stats").rglob("part-*.json"))]
+    columns = {
+        "stage": pa.array([r["stage"] for r in records], pa.string()),
+        "part": pa.array([r["part"] for r in records], pa.int32()),
+        "bytes": pa.array(
+            [sum(output["bytes"] for output in r["outputs"].values()) for r in records], pa.int64()
+        ),
+        "seconds": pa.array([r["seconds"] for r in records], pa.float64()),
+        "cpu_seconds": pa.array([r["cpu_seconds"] for r in records], pa.float64()),
+    }
+    corpus.connection.register("commit records", pa.table(columns))
+    return 'select * from "commit records"'
+
+
 def _plain(table: str, columns: pa.Schema) -> View:
     def view(corpus: Corpus) -> str:
         shown = ", ".join(f"{_shown(columns, name)} as {quoted(name)}" for name in columns.names)
@@ -233,6 +251,7 @@ STANDARD_VIEWS: Mapping[str, View] = {
     "shards": shards,
     "sources": sources,
     "stages": stages,
+    "timings": timings,
 }
 # columns of `documents` that other names stand on
 NEEDS: Mapping[str, tuple[str, ...]] = {

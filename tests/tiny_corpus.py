@@ -102,7 +102,15 @@ def commit(root: Path, part: int) -> None:
     """The commit record of a part of the documents as they stand."""
     name = f"documents/part-{part:05d}.parquet"
     output = {"bytes": (root / name).stat().st_size, "xxh3": file_hash(root / name)}
-    found = {"fingerprint": "", "counters": {}, "outputs": {name: output}, "seconds": 0.5}
+    found = {
+        "stage": "ingest",
+        "part": part,
+        "fingerprint": "",
+        "counters": {},
+        "outputs": {name: output},
+        "seconds": 0.5,
+        "cpu_seconds": 0.25,
+    }
     write_json(root / f"stats/ingest/part-{part:05d}.json", found)
 
 

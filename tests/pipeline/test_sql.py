@@ -74,6 +74,28 @@ def test_small_views(root: Path, view: str, expected: list[tuple[Any, ...]]) -> 
     assert rows(root, f"select * from {view}") == expected
 
 
+def test_timings_are_those_of_the_commit_records(root: Path) -> None:
+    sizes = [p.stat().st_size for p in sorted((root / "documents").iterdir())]
+    assert rows(root, "select * from timings order by part") == [
+        ("ingest", 0, sizes[0], 0.5, 0.25),
+        ("ingest", 1, sizes[1], 0.5, 0.25),
+    ]
+    assert rows(root, "select stage, sum(cpu_seconds) from timings group by all") == [
+        ("ingest", 0.5)
+    ]
+
+
+@pytest.mark.parametrize("name", ["it's", 'a "b"', "x[1]", "x*", "what?", "{a,b}", "语料 一"])
+def test_any_folder_name(tmp_path: Path, name: str) -> None:
+    """Also one that is a pattern which matches a neighbour."""
+    root = tiny_corpus.write(tmp_path / name)
+    for neighbour in ("x1", "xy", "whatX", "a"):
+        (tmp_path / neighbour / "documents").mkdir(parents=True)
+        (tmp_path / neighbour / "documents" / "part-00000.parquet").write_bytes(b"no Parquet")
+    query = "select count(*), sum(gopher.num_words), sum(near_duplicate::int) from documents"
+    assert rows(root, query) == [(8, 40, 1)]
+
+
 def test_other_views(root: Path) -> None:
     assert rows(root, 'select reason, "offset" from rejects') == [("bad_json", 700)]
     a, b = sorted(tiny_corpus.content(tiny_corpus.TEXTS["web"][i]).hex() for i in (0, 2))
