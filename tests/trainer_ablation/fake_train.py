@@ -62,13 +62,17 @@ with open(folder / "metrics.jsonl", "w") as metrics:
         tokens = step * run["tokens"] // 100
         loss = 9.0 * step**-0.15 + 0.02 * float(rng.standard_normal()) + learning
         metrics.write(json.dumps({"step": step, "tokens": tokens, "loss": loss}) + "\n")
+copies, near = (0, 0) if mixture["unique"] == "none" else (200, 100)
 source = {
     "name": "pages",
-    "documents": 1200 if mixture["unique"] == "none" else 900,
+    "claimed": 1200,
+    "copies": copies,
+    "near": near,
+    "documents": 1200 - copies - near,
     "num_tokens": 400_000 if mixture["unique"] == "none" else 310_000,
     "epochs": 2.5,
 }
-(folder / "plan.json").write_text(json.dumps({"sources": [source]}))
+(folder / "plan.json").write_text(json.dumps({"heldout": 50, "sources": [source]}))
 (folder / "run.json").write_text(
     json.dumps(
         {

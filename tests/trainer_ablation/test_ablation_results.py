@@ -11,7 +11,7 @@ import yaml
 from pipeline.config import ConfigError
 from trainer.ablation.results import compare, read_run, read_scores
 from trainer.ablation.study import Study, load_study
-from trainer.ablation.wording import sentence
+from trainer.ablation.wording import dominant_set, sentence
 
 Items = list[tuple[str, str, str, int, float]]  # set, language, text, num_bytes, bits per byte
 
@@ -76,8 +76,24 @@ def test_numbers_and_verdict_of_a_clear_study(folder: Path):
     assert [row.num_items for row in (*outcome.languages, *outcome.sets)] == [4, 4, 4, 4]
     assert outcome.languages[1].differences["deduplicated"].estimate == pytest.approx(-0.32 / 3)
     assert sentence(study, outcome, "deduplicated") == (
-        "“deduplicated” is better than “as-it-comes”: 0.1000 bits per byte (4.5%) fewer on "
-        "held-out text (mean of zh and en; 95% interval −0.1248 to −0.0752)."
+        "“deduplicated” is better than “as-it-comes”: it needs 0.1000 bits per byte (4.5%) "
+        "less for held-out text (mean of zh and en; 95% interval −0.1248 to −0.0752)."
+    )
+    parts = outcome.contributions["deduplicated"]
+    assert parts == pytest.approx({"web/en": -0.16 / 3, "web/zh": -0.14 / 3})
+    assert dominant_set(outcome, "deduplicated") == ""
+
+
+def test_a_set_that_makes_most_of_the_difference_is_named(folder: Path):
+    shift = {("deduplicated", s, "en"): 0.3 + 0.01 * s for s in (1, 2, 3)}
+    shift |= {("deduplicated", s, "zh"): 0.02 for s in (1, 2, 3)}
+    outcome = compare(study := study_with(folder, shift), read_scores(study))
+    parts = outcome.contributions["deduplicated"]
+    assert parts == pytest.approx({"web/en": 0.16, "web/zh": 0.01})
+    assert outcome.primary.differences["deduplicated"].estimate == pytest.approx(0.17)
+    assert dominant_set(outcome, "deduplicated") == (
+        "Most of the difference of “deduplicated” comes from one set: “web/en”, 4 documents, adds "
+        "+0.1600 of +0.1700. Look at what the arm lacks for such text before you generalize."
     )
 
 
@@ -132,11 +148,11 @@ def test_several_arms_share_the_five_percent(folder: Path):
     assert outcome.verdicts == {"b": "undecided", "c": "undecided"}
 
 
-def test_a_text_in_two_sets_counts_once_in_the_primary_number(folder: Path):
+def test_a_text_in_two_sets_counts_once_in_its_language(folder: Path):
     study = load_study(folder / "study.yaml")
     for run in study.runs:
         items = [("a", "en", "x", 10, 1.0), ("b", "en", "x", 10, 1.0), ("b", "en", "y", 10, 2.0)]
-        write_scores(run.folder, [*items, ("b", "zh", "z", 10, 2.0)])
+        write_scores(run.folder, [*items, ("b", "zh", "x", 10, 2.0)])
     outcome = compare(study, read_scores(study))
     assert outcome.primary.num_items == 3
     assert outcome.primary.bits["as-it-comes"] == pytest.approx((1.75, 1.75, 1.75))

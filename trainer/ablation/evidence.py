@@ -15,6 +15,7 @@ from trainer.ablation import charts
 from trainer.ablation.render import Section, Table
 from trainer.ablation.study import Study, changes
 
+KEY_DIGITS = 12  # of the hash of a run
 CURVE_POINTS = 160  # a chart shows no more
 
 Records = dict[Path, dict[str, Any]]  # folder of a run -> its run.json
@@ -25,18 +26,13 @@ def compared(study: Study, records: Records) -> Section:
     for arm, settings in study.settings.arms.items():
         run = study.runs_of(arm)[0]
         sources = read_json(run.folder / "plan.json")["sources"]
-        differs = "; ".join(f"{key}: {_value(value)}" for key, value in changes(settings).items())
-        epochs = ", ".join(
-            f"{s['epochs']:.3g}" if len(sources) == 1 else f"{s['name']} {s['epochs']:.3g}"
-            for s in sources
-        )
+        differs = ";\n".join(f"{key}: {_value(value)}" for key, value in changes(settings).items())
         rows.append(
             (
                 arm,
                 differs or ("the base" if arm == study.baseline else "nothing"),
                 f"{sum(s['documents'] for s in sources):,}",
                 f"{sum(s['num_tokens'] for s in sources):,}",
-                epochs,
                 f"{run.run['tokens']:,}",
             )
         )
@@ -46,13 +42,46 @@ def compared(study: Study, records: Records) -> Section:
         text=(
             f"Arms differ in what the table says and in nothing else. Each ran with seeds "
             f"{', '.join(map(str, study.settings.seeds))}; a model has "
-            f"{record['parameters']:,} parameters. Epochs: how often the run went through the "
-            "unique tokens of its source.",
+            f"{record['parameters']:,} parameters.",
         ),
         table=Table(
-            ("arm", "differs in", "documents", "unique tokens", "epochs", "trained tokens"),
+            ("arm", "differs in", "documents", "unique tokens", "trained tokens"),
             tuple(rows),
-            frozenset({2, 3, 4, 5}),
+            frozenset({2, 3, 4}),
+        ),
+    )
+
+
+def chosen(study: Study) -> Section:
+    """From the documents that each source asks for to those that an arm trains on."""
+    rows, heldout = [], []
+    for arm in study.settings.arms:
+        plan = read_json(study.runs_of(arm)[0].folder / "plan.json")
+        heldout.append(f"{arm} {plan['heldout']:,}")
+        for source in plan["sources"]:
+            counts = (source[key] for key in ("claimed", "copies", "near", "documents"))
+            share = source["epochs"]
+            rows.append(
+                (
+                    arm,
+                    source["name"],
+                    *(f"{count:,}" for count in counts),
+                    f"{source['num_tokens']:,}",
+                    f"{share:.1%}" if share < 1 else f"{share:.3g} times",
+                )
+            )
+    return Section(
+        "What each arm trains on",
+        text=(
+            "Selected: what `where` asks for. Copies and near duplicates of a text that stays are "
+            "removed when the arm asks for it. Seen: how much of its unique tokens a run goes "
+            "through. Held-out text, and all copies of it, is never trained on and not in these "
+            f"counts; `where` asked for so many held-out documents: {', '.join(heldout)}.",
+        ),
+        table=Table(
+            ("arm", "source", "selected", "copies", "near", "documents", "unique tokens", "seen"),
+            tuple(rows),
+            frozenset({2, 3, 4, 5, 6, 7}),
         ),
     )
 
@@ -158,7 +187,7 @@ def provenance(study: Study, records: Records) -> Section:
         (
             run.arm,
             str(run.seed),
-            run.key,
+            run.key[:KEY_DIGITS],
             os.path.relpath(run.folder, here),
         )
         for run in study.runs
@@ -174,7 +203,8 @@ def provenance(study: Study, records: Records) -> Section:
         text=(
             f"Versions: {versions}. Corpora: "
             f"{', '.join(os.path.relpath(root, here) for root in corpora)}. The hash of a run "
-            "covers data, settings and code: all that changes its loss.",
+            "covers data, settings and code: all that changes its loss; verdict.json has all of "
+            "its digits.",
         ),
         table=Table(("arm", "seed", "hash of the run", "folder"), rows),
         code="\n".join(commands),

@@ -15,7 +15,7 @@ from trainer.ablation import charts, evidence, render
 from trainer.ablation.render import Section, Table
 from trainer.ablation.results import Outcome, Row
 from trainer.ablation.study import Study
-from trainer.ablation.wording import interval, percent, sentence, signed
+from trainer.ablation.wording import dominant_set, interval, percent, sentence, signed
 
 
 def write_report(study: Study, outcome: Outcome) -> tuple[Path, Path]:
@@ -47,6 +47,7 @@ def verdict(study: Study, outcome: Outcome) -> dict[str, Any]:
         "languages": [asdict(row) for row in outcome.languages],
         "sets": [asdict(row) for row in outcome.sets],
         "others": [asdict(row) for row in outcome.others],
+        "contributions": outcome.contributions,
         "runs": {f"{run.arm}/seed-{run.seed}": run.key for run in study.runs},
     }
 
@@ -62,8 +63,9 @@ def make_report(study: Study, outcome: Outcome) -> render.Report:
         ),
         (
             _how_sure(study, outcome),
-            evidence.compared(study, records),
             _by_set(study, outcome),
+            evidence.compared(study, records),
+            evidence.chosen(study),
             _by_seed(study, outcome),
             evidence.curves(study),
             *evidence.funnels(study),
@@ -136,6 +138,7 @@ def _by_set(study: Study, outcome: Outcome) -> Section:
                     f"{_mean(row.bits[arm]):.4f}",
                     signed(d.estimate),
                     interval(d),
+                    _part(study, outcome, row, arm),
                     outcome.verdicts[arm].split(":")[0] if row is outcome.primary else d.verdict,
                 )
             )
@@ -144,7 +147,9 @@ def _by_set(study: Study, outcome: Outcome) -> Section:
         "The difference on each held-out set",
         text=(
             "Bits per byte, mean over seeds. A byte is not the same amount of text in every "
-            "language (a Chinese character has three), so figures compare within a language."
+            "language (a Chinese character has three), so figures compare within a language. "
+            "Column “adds”: the part of the deciding difference that comes from this text; a text "
+            "that stands in two sets counts in the first."
             + " Sets in other languages stand last and decide nothing."
             * bool(outcome.others),
         ),
@@ -156,13 +161,26 @@ def _by_set(study: Study, outcome: Outcome) -> Section:
                 arms[0] if len(arms) == 1 else "arm",
                 "difference",
                 f"{percent(outcome.confidence)} interval",
+                "adds",
                 "verdict",
             ),
             tuple(rows),
-            frozenset({1, 2, 3, 4, 5}),
+            frozenset({1, 2, 3, 4, 5, 6}),
             frozenset(strong),
         ),
+        after=tuple(text for arm in arms if (text := dominant_set(outcome, arm))),
     )
+
+
+def _part(study: Study, outcome: Outcome, row: Row, arm: str) -> str:
+    """What a row adds to the deciding number: its share of the bytes of its language counts."""
+    if row is outcome.primary:
+        return signed(row.differences[arm].estimate)
+    if row in outcome.languages:
+        weights = study.settings.primary.languages
+        return signed(row.differences[arm].estimate * weights[row.name] / sum(weights.values()))
+    part = outcome.contributions[arm].get(row.name)
+    return "–" if part is None else signed(part)
 
 
 def _mean(values: tuple[float, ...]) -> float:

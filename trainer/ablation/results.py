@@ -19,6 +19,7 @@ from trainer.ablation.statistics import (
     bits_per_byte,
     decide,
     difference,
+    shares,
 )
 from trainer.ablation.study import Run, Study
 
@@ -53,6 +54,7 @@ class Outcome:
     languages: tuple[Row, ...]
     sets: tuple[Row, ...]  # one for each held-out set (and language, where a set has several)
     others: tuple[Row, ...]  # the same in languages that the study does not ask about
+    contributions: dict[str, dict[str, float]]  # arm -> set -> its part of the primary difference
     verdicts: dict[str, Verdict]
 
 
@@ -151,7 +153,28 @@ def compare(study: Study, scores: Scores) -> Outcome:
         arm: decide(d, {r.name: r.differences[arm] for r in sets})
         for arm, d in main.differences.items()
     }
-    return Outcome(confidence, main, languages, tuple(sets), tuple(others), verdicts)
+    parts = _contributions(scores, counted, study)
+    return Outcome(confidence, main, languages, tuple(sets), tuple(others), parts, verdicts)
+
+
+def _contributions(scores: Scores, counted: list[int], study: Study) -> dict[str, dict[str, float]]:
+    """What each held-out set adds to the difference of each arm; an arm's parts sum to it."""
+    num_bytes = np.array([scores.items[i][3] for i in counted], np.float64)
+    languages = [scores.items[i][1] for i in counted]
+    share = shares(num_bytes, languages, study.settings.primary.languages)
+    mean = {arm: nats[:, counted].mean(axis=0) for arm, nats in scores.nats.items()}
+    groups = {
+        name: mine
+        for name, chosen in _by_set(scores.items).items()
+        for mine in [np.isin(counted, chosen)]
+        if share[mine].any()
+    }
+    result: dict[str, dict[str, float]] = {}
+    for arm in scores.nats:
+        if arm != study.baseline:
+            part = share * (mean[arm] - mean[study.baseline]) / num_bytes / np.log(2)
+            result[arm] = {name: float(part[mine].sum()) for name, mine in groups.items()}
+    return result
 
 
 def _counted(items: Sequence[Item], sets: str | Sequence[str]) -> list[int]:

@@ -23,8 +23,8 @@ def sentence(study: Study, outcome: Outcome, arm: str) -> str:
     if verdict in ("better", "worse"):
         share = abs(d.estimate) / (math.fsum(outcome.primary.bits[base]) / len(d.per_seed))
         return (
-            f"“{arm}” is {verdict} than “{base}”: {abs(d.estimate):.4f} bits per byte "
-            f"({share:.1%}) {'fewer' if verdict == 'better' else 'more'} on held-out text "
+            f"“{arm}” is {verdict} than “{base}”: it needs {abs(d.estimate):.4f} bits per byte "
+            f"({share:.1%}) {'less' if verdict == 'better' else 'more'} for held-out text "
             f"({mean}; {bounds})."
         )
     if verdict == "undecided":
@@ -40,6 +40,23 @@ def sentence(study: Study, outcome: Outcome, arm: str) -> str:
         f"Undecided, because it depends on the held-out set: “{arm}” is better than “{base}” on "
         f"{', '.join(better) or 'all together'} and worse on {', '.join(worse) or 'all together'} "
         f"({signed(d.estimate)} bits per byte, {mean}; {bounds})."
+    )
+
+
+DOMINATES = 2 / 3  # of the difference: less than that is not "most of it" to any reader
+
+
+def dominant_set(outcome: Outcome, arm: str) -> str:
+    """A sentence when most of an arm's difference comes from one held-out set of several."""
+    parts, whole = outcome.contributions[arm], outcome.primary.differences[arm]
+    name, part = max(parts.items(), key=lambda item: item[1] * whole.estimate)
+    if len(parts) < 2 or whole.verdict == "undecided" or part / whole.estimate < DOMINATES:
+        return ""
+    [row] = [row for row in outcome.sets if row.name == name]
+    return (
+        f"Most of the difference of “{arm}” comes from one set: “{name}”, "
+        f"{row.num_items:,} documents, adds {signed(part)} of {signed(whole.estimate)}. Look at "
+        "what the arm lacks for such text before you generalize."
     )
 
 
