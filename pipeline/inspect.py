@@ -1,6 +1,7 @@
 """`assay inspect CORPUS ID|URL|PHRASE`: one document with all that is known about it.
 
-A reject is read again, in full, from its file and offset.
+A reject is read again from its file and offset, as it lies there: undecodable bytes as U+FFFD, a
+row of Parquet as JSON.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ import duckdb
 
 from filters.presets import PRESETS, needs, reasons
 from pipeline.corpus import CorpusError, manifest
-from pipeline.readers import Record
+from pipeline.readers import parquet
 from pipeline.readers.files import list_files
-from pipeline.readers.formats import format_of, read_record
+from pipeline.readers.formats import format_of
 from pipeline.readers.streams import BrokenStream, chunks
-from pipeline.settings import Input
 from pipeline.sql import connect
 
+ID = re.compile(r"[0-9a-fA-F]{6,32}")  # of a document, content or reject, or its beginning
 SHOWN_CHARS = 2_000  # of the text on a screen; --json gives all
 EXAMPLE = """examples:
   assay inspect runs/web 3f9a1c
@@ -96,7 +97,7 @@ def show(found: Row) -> None:
     if "reject" in found:
         for key, value in found["reject"].items():
             print(f"{key:<12}{value}")
-        print(f"\n{found['again']}")
+        _show_text(found["again"])
         return
     row = dict(found["document"])
     text = row.pop("text")
@@ -120,29 +121,42 @@ def show(found: Row) -> None:
             print(f"{key:<22}{fields}")
         elif value is not None:
             print(f"{key:<22}{_number(value)}")
+    _show_text(text)
+
+
+def _show_text(text: str) -> None:
     print(f"\n{text[:SHOWN_CHARS]}")
     if len(text) > SHOWN_CHARS:
         print(f"... {len(text) - SHOWN_CHARS:,} more characters; --json shows all")
 
 
 def _find(connection: duckdb.DuckDBPyConnection, what: str) -> tuple[Row | None, list[Row]]:
-    """The first document meant, in order of ids, and up to 10 others."""
-    if re.fullmatch(r"[0-9a-fA-F]{6,32}", what):
-        where, value = "starts_with(id, $1) or starts_with(content_hash, $1)", what.lower()
-    elif "://" in what:
-        where, value = "url = $1 or canonical_url = $1", what
-    else:
-        where, value = "contains(text, $1)", what
-    matches = _rows(
-        connection,
-        f"select id, content_hash, source, url from documents where {where} order by id limit 11",
-        [value],
-    )
+    """The first document meant, in order of ids, and up to 10 others: by id, address, phrase."""
+    if ID.fullmatch(what):
+        matches = _matches(
+            connection, "starts_with(id, $1) or starts_with(content_hash, $1)", what.lower()
+        )
+        if len({m["content_hash"] for m in matches}) > 1:
+            listed = "\n".join(f"  id {m['id']}  content_hash {m['content_hash']}" for m in matches)
+            raise CorpusError(f"{what!r} begins more than one id; give more digits:\n{listed}")
+        if matches or _rejects(connection, what):
+            return _first(connection, matches)
+    matches = _matches(connection, "url = $1 or canonical_url = $1", what)
+    return _first(connection, matches or _matches(connection, "contains(text, $1)", what))
+
+
+def _matches(connection: duckdb.DuckDBPyConnection, where: str, value: str) -> list[Row]:
+    columns = "id, content_hash, source, url"
+    query = f"select {columns} from documents where {where} order by id limit 11"
+    return _rows(connection, query, [value])
+
+
+def _first(
+    connection: duckdb.DuckDBPyConnection, matches: list[Row]
+) -> tuple[Row | None, list[Row]]:
+    """The whole row of the first match, and the others."""
     if not matches:
         return None, []
-    if where.startswith("starts_with") and len({m["content_hash"] for m in matches}) > 1:
-        listed = "\n".join(f"  id {m['id']}  content_hash {m['content_hash']}" for m in matches)
-        raise CorpusError(f"{what!r} begins more than one id; give more digits:\n{listed}")
     row = _rows(connection, "select * from documents where id = ?", [matches[0]["id"]])[0]
     return row, matches[1:]
 
@@ -184,8 +198,7 @@ def _verdict(found: Row) -> list[str]:
         first = min(item["id"] for item in found["copies"])
         lines.append(f"out when copies are collapsed: an exact copy of {first}")
     if row["near_duplicate"]:
-        others = ", ".join(item["id"] for item in found["pairs"][:3])
-        lines.append(f"out when near duplicates go: a verified pair with {others}")
+        lines.append(f"out when near duplicates go: {_near(found)}")
     lines = lines or ["in: not held out, not a copy"]
     for preset, rules in found["presets"].items():
         failed = [rule["signal"] for rule in rules if rule["passes"] is False]
@@ -197,12 +210,21 @@ def _verdict(found: Row) -> list[str]:
     return lines
 
 
+def _near(found: Row) -> str:
+    """Of what the document is a near duplicate."""
+    if found["pairs"]:
+        others = ", ".join(item["id"] for item in found["pairs"][:3])
+        return f"a verified pair with {others}"
+    size, cluster = found["cluster"][0]["size"], found["cluster"][0]["cluster"]
+    return (
+        f"of one of {size:,} texts in cluster {cluster}, of which one that comes before it stays "
+        "(pairs of clusters this large are verified when documents are selected, and not stored)"
+    )
+
+
 def _reject(root: Path, connection: duckdb.DuckDBPyConnection, what: str) -> Row:
     """A reject by its id, read again from its file and offset."""
-    rows = []
-    if re.fullmatch(r"[0-9a-fA-F]{6,32}", what):
-        query = "select * from rejects where starts_with(id, ?) order by id"
-        rows = _rows(connection, query, [what.lower()])
+    rows = _rejects(connection, what)
     if not rows:
         raise CorpusError(
             f"{root}: no document or reject is meant by {what!r}; give an id or content_hash (6 "
@@ -210,22 +232,26 @@ def _reject(root: Path, connection: duckdb.DuckDBPyConnection, what: str) -> Row
         )
     reject = rows[0]
     settings = manifest(root)["settings"]
-    source = next(Input(**i) for i in settings["inputs"] if i["source"] == reject["source"])
-    paths = {file: path for path, file in list_files(source.files)}
+    files = [i["files"] for i in settings["inputs"] if i["source"] == reject["source"]]
+    paths = {file: path for pattern in files for path, file in list_files(pattern)}
     if reject["file"] not in paths:
         raise CorpusError(
-            f"{root}: reject {reject['id']} came from {reject['file']}, which {source.files} does "
-            "not match any more; put the file back"
+            f"{root}: reject {reject['id']} came from {reject['file']} of source "
+            f"{reject['source']}, which is no longer among the inputs; put the file back"
         )
     path = paths[reject["file"]]
-    again = read_record(path, reject["file"], reject["offset"], source, settings["extractor"])
-    if again is None:
-        raise CorpusError(f"{path}: no record begins at {reject['offset']} any more")
-    if format_of(reject["file"]) == "jsonl":
-        content = _bytes_at(path, reject["offset"], reject["num_bytes"]).decode(errors="replace")
+    if format_of(reject["file"]) == "parquet":
+        raw = parquet.row_text(path, reject["offset"])
     else:
-        content = again.text if isinstance(again, Record) else again.excerpt
-    return {"reject": reject, "again": content}
+        raw = _bytes_at(path, reject["offset"], reject["num_bytes"]).decode(errors="replace")
+    return {"reject": reject, "again": raw or reject["excerpt"] or ""}
+
+
+def _rejects(connection: duckdb.DuckDBPyConnection, what: str) -> list[Row]:
+    if ID.fullmatch(what) is None:
+        return []
+    query = "select * from rejects where starts_with(id, ?) order by id"
+    return _rows(connection, query, [what.lower()])
 
 
 def _bytes_at(path: str, offset: int, num_bytes: int) -> bytes:

@@ -54,13 +54,3 @@ def cut(path: str, file: str, shard_bytes: int) -> list[Piece] | None:
 def read(piece: Piece, source: Input, extractor: str) -> Iterator[Record | Bad]:
     """The records of a piece, in order, offsets ascending."""
     return READERS[format_of(piece.file)].read(piece, source, extractor)
-
-
-def read_record(
-    path: str, file: str, offset: int, source: Input, extractor: str
-) -> Record | Bad | None:
-    """One record again, by its offset; scans the file. None: no record begins there."""
-    for item in read(Piece(path, file), source, extractor):
-        if item.offset == offset:
-            return item
-    return None

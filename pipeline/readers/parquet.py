@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.readers import Bad, Piece, Record, excerpt
-from pipeline.readers.rows import from_row
+from pipeline.readers.rows import as_text, from_row
 from pipeline.readers.streams import open_file
 from pipeline.settings import Input
 
@@ -73,6 +73,31 @@ def _row_group(
     except (pa.ArrowException, OSError) as error:
         detail = f"{end - row:,} rows from row {row} of row group {group} not readable: {error}"
         yield Bad(row, metadata.total_byte_size, "bad_parquet", detail)
+
+
+def row_text(path: str, row: int) -> str:
+    """One row as JSON, undecodable bytes as U+FFFD; empty where it cannot be read."""
+    try:
+        with open_file(path) as stream:
+            table = pq.ParquetFile(stream)
+            for group in range(table.num_row_groups):
+                num_rows = table.metadata.row_group(group).num_rows
+                if row < num_rows:
+                    found = table.read_row_group(group).slice(row, 1).combine_chunks()
+                    names = table.schema_arrow.names
+                    values = [_values(column.chunk(0))[0] for column in found.columns]
+                    return as_text(
+                        {
+                            name: str(value, "utf-8", "replace")
+                            if isinstance(value, bytes)
+                            else value
+                            for name, value in zip(names, values, strict=True)
+                        }
+                    )
+                row -= num_rows
+    except (pa.ArrowException, OSError):
+        pass
+    return ""
 
 
 def _records(batch: pa.RecordBatch, row: int, source: Input) -> Iterator[Record | Bad]:

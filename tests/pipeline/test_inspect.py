@@ -4,12 +4,15 @@ import gzip
 import json
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import tiny_corpus
 
 from filters.presets import PRESETS
 from pipeline import schema
 from pipeline.corpus import CorpusError
+from pipeline.files import read_json, write_json
 from pipeline.inspect import inspect, main
 
 REJECT = schema.document_id("web", "a.jsonl", 700).hex()
@@ -82,24 +85,93 @@ def test_a_reject_is_read_again_in_full(root: Path, capsys: pytest.CaptureFixtur
     assert capsys.readouterr().out.splitlines()[-1] == "{broken}"
 
 
+def reject(root: Path, file: str, offset: int, num_bytes: int, reason: str) -> None:
+    """A corpus whose one reject is this."""
+    row = {
+        "id": bytes.fromhex(REJECT),
+        "source": "web",
+        "file": file,
+        "offset": offset,
+        "num_bytes": num_bytes,
+        "stage": "ingest",
+        "reason": reason,
+        "detail": "",
+        "excerpt": "what was kept",
+    }
+    tiny_corpus._table(root / "rejects/part-00000.parquet", [row], schema.REJECTS)
+
+
 def test_a_reject_in_a_compressed_file(tmp_path: Path) -> None:
     root = tiny_corpus.write(tmp_path / "corpus", inputs=str(tmp_path))
     line = b'{"text": "' + b"x" * 687 + b'"}\n'
     long = b"{" + b"broken" * 1000 + b"}"
     (tmp_path / "a.jsonl").write_bytes(gzip.compress(line[:-1]) + gzip.compress(b"\n" + long))
-    reject = {
-        "id": schema.document_id("web", "a.jsonl", 700),
-        "source": "web",
-        "file": "a.jsonl",
-        "offset": 700,
-        "num_bytes": len(long),
-        "stage": "ingest",
-        "reason": "bad_json",
-        "detail": "",
-        "excerpt": "{",
-    }
-    tiny_corpus._table(root / "rejects/part-00000.parquet", [reject], schema.REJECTS)
+    reject(root, "a.jsonl", 700, len(long), "bad_json")
     assert inspect(root, REJECT)["again"] == long.decode()
+
+
+def test_a_reject_in_warc_comes_with_its_headers(tmp_path: Path) -> None:
+    root = tiny_corpus.write(tmp_path / "corpus", inputs=str(tmp_path))
+    reread(root, "a.warc.gz")
+    pages = [f"WARC/1.0\r\nContent-Length: 4\r\n\r\npag{n}\r\n\r\n".encode() for n in range(3)]
+    (tmp_path / "a.warc.gz").write_bytes(b"".join(map(gzip.compress, pages)))
+    reject(root, "a.warc.gz", len(pages[0]), len(pages[1]) - 4, "http_status")
+    assert inspect(root, REJECT)["again"] == "WARC/1.0\r\nContent-Length: 4\r\n\r\npag1"
+
+
+def test_a_reject_in_parquet_is_its_row(tmp_path: Path) -> None:
+    root = tiny_corpus.write(tmp_path / "corpus", inputs=str(tmp_path))
+    reread(root, "a.parquet")
+    raw = pa.array([b"a", b"b", b"c\xff"], pa.binary())
+    table = pa.table({"text": pa.StringArray.from_buffers(3, *raw.buffers()[1:]), "n": [1, 2, 3]})
+    pq.write_table(table, tmp_path / "a.parquet", row_group_size=2)
+    reject(root, "a.parquet", 2, 2, "bad_utf8")
+    assert inspect(root, REJECT)["again"] == '{"text":"c\ufffd","n":3}'
+
+
+def test_a_reject_that_cannot_be_read_shows_what_was_kept(tmp_path: Path) -> None:
+    root = tiny_corpus.write(tmp_path / "corpus", inputs=str(tmp_path))
+    reread(root, "a.parquet")
+    (tmp_path / "a.parquet").write_bytes(b"PAR1 no more")
+    reject(root, "a.parquet", 0, 0, "bad_parquet")
+    assert inspect(root, REJECT)["again"] == "what was kept"
+
+
+def reread(root: Path, file: str) -> None:
+    """Let source `web` come from another file."""
+    found = read_json(root / "corpus.json")
+    found["settings"]["inputs"][0]["files"] = str(root.parent / file)
+    write_json(root / "corpus.json", found)
+
+
+@pytest.mark.parametrize("word", ["decade", "123456"])
+def test_a_word_of_hex_digits_is_still_a_phrase(tmp_path: Path, word: str) -> None:
+    root = tiny_corpus.write(tmp_path / "corpus")
+    path = root / "documents/part-00001.parquet"
+    table = pq.read_table(path)
+    texts = pa.array(["a", f"over a {word} ago", "b"])
+    at = table.schema.get_field_index("text")
+    pq.write_table(table.set_column(at, "text", texts), path)
+    assert inspect(root, word)["document"]["source_id"] == "qa-1"
+
+
+def test_a_near_duplicate_of_a_large_cluster(tmp_path: Path) -> None:
+    """Its pairs are not stored."""
+    root = tiny_corpus.write(tmp_path / "corpus")
+    contents = sorted(tiny_corpus.content(tiny_corpus.TEXTS["web"][row]) for row in (0, 2))
+    clusters = [
+        {"content_hash": h, "cluster": contents[0], "size": 2, "large": True} for h in contents
+    ]
+    shingles = [{"content_hash": h, "shingles": [1, 2, 3]} for h in contents]
+    name = "part-00000.parquet"
+    tiny_corpus._table(root / "clusters" / name, clusters, schema.CLUSTERS)
+    tiny_corpus._table(root / "pairs" / name, [], schema.PAIRS)
+    tiny_corpus._table(root / "clusters/shingles" / name, shingles, schema.LARGE_CLUSTER_SHINGLES)
+    assert inspect(root, identity("web", 2))["verdict"][0] == (
+        f"out when near duplicates go: of one of 2 texts in cluster {contents[0].hex()}, of which "
+        "one that comes before it stays (pairs of clusters this large are verified when documents "
+        "are selected, and not stored)"
+    )
 
 
 def test_screen_and_json(root: Path, capsys: pytest.CaptureFixture[str]) -> None:

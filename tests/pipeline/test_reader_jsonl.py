@@ -6,13 +6,15 @@ import zlib
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipeline import schema
 from pipeline.readers import Bad, Piece, Record, jsonl
-from pipeline.readers.formats import read, read_record
+from pipeline.readers.formats import read
 from pipeline.settings import Input
 
 SOURCE = Input(source="t", files="*.jsonl")
@@ -303,12 +305,16 @@ def test_pieces_of_any_borders(tmp_path: Path) -> None:
         assert [i for p in pieces for i in read(p, SOURCE, "resiliparse")] == whole
 
 
-def test_read_record(tmp_path: Path) -> None:
-    path = tmp_path / "in.jsonl"
-    path.write_bytes(b'{"text":"a"}\n{"text":3}\n')
-    again = [read_record(str(path), "in.jsonl", at, SOURCE, "resiliparse") for at in (0, 13, 5)]
-    assert again[:2] == items(path)
-    assert again[2] is None
+def test_offsets_above_4_gb() -> None:
+    """ray #48236: offsets that 32 bits do not hold."""
+    begin = 5 * 10**9
+    assert list(jsonl.lines(iter([b'{"a":1}\n{"b"', b":2}\n"]), begin)) == [
+        jsonl.Line(begin, 7, b'{"a":1}'),
+        jsonl.Line(begin + 8, 7, b'{"b":2}'),
+    ]
+    assert schema.DOCUMENTS.field("offset").type == pa.int64()
+    ids = {schema.document_id("s", "f", at) for at in (begin, begin % 2**32)}
+    assert len(ids) == 2
 
 
 def test_lines_hold_a_bounded_part_of_an_endless_line(monkeypatch: pytest.MonkeyPatch) -> None:
