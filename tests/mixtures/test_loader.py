@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import functools
 import json
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mixture_corpus import TOKENIZER, VOCAB_SIZE, write_tokens
 
+from mixtures import loader
 from mixtures.loader import Batch, Loader, StateError
 from mixtures.packing import Packing, folder_of, pack
 from mixtures.plan import Plan, PlannedSource, plan_from_dict
@@ -131,6 +133,27 @@ def test_any_number_of_ranks_sees_the_same_global_sequence(
         got = [loader.batch(first + r * per_rank, per_rank) for r, loader in enumerate(loaders)]
         tokens = np.concatenate([batch.tokens for batch in got])
         assert np.array_equal(tokens, whole.tokens[first : first + step])
+
+
+@pytest.mark.parametrize("position", [0, 7, 250, 492])
+def test_resume_opens_what_the_next_windows_need(
+    plan: Plan, position: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """torchtune #2490: restoring a state walked the whole data set. Parts opened do not grow with
+    the position, and are those of the windows that are read."""
+    opened: list[tuple[str, int]] = []
+
+    def count(folder: str, part: int) -> loader.Part:
+        opened.append((folder, part))
+        return loader.open_part(folder, part)
+
+    places = Loader(plan).places(position, 8)
+    needed = zip(places.source.tolist(), places.part.tolist(), strict=True)
+    fresh = Loader(plan)
+    monkeypatch.setattr(fresh, "_part", functools.lru_cache(maxsize=None)(count))
+    fresh.batch(fresh.resume({"position": position, "fingerprint": plan.fingerprint}), 8)
+    assert sorted(opened) == sorted({(plan.sources[s].folder, p) for s, p in needed})
+    assert len(opened) <= 4  # parts of a group, for each of two sources
 
 
 def test_documents_of_a_window(plan: Plan) -> None:
