@@ -15,6 +15,14 @@ from typing import Any, TypeVar, get_args
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+# What pydantic calls by Python's names.
+_EXPECTED = {
+    "tuple_type": "expected a list, as in `[a, b]`",
+    "dict_type": "expected `name: value` lines",
+    "model_type": "expected `key: value` lines",
+    "too_short": "expected at least one entry",
+}
+
 
 class ConfigError(ValueError):
     """A settings file cannot be used; the message names file, key, value and remedy."""
@@ -39,11 +47,12 @@ def load(path: str | Path, model: type[Model]) -> Model:
     try:
         raw = yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise ConfigError(f"{path}: no such file") from None
+        raise ConfigError(f"{path}: no such file; is the path relative to {Path.cwd()}?") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: not readable as YAML: {error}") from error
     if not isinstance(raw, dict):
-        raise ConfigError(f"{path}: expected `key: value` lines, found {type(raw).__name__}")
+        found = "nothing" if raw is None else type(raw).__name__
+        raise ConfigError(f"{path}: expected `key: value` lines, found {found}")
     return check(raw, model, str(path))
 
 
@@ -52,7 +61,10 @@ def check(raw: Mapping[str, Any], model: type[Model], place: str) -> Model:
     try:
         return model.model_validate(raw)
     except ValidationError as error:
-        messages = [_message(item, model) for item in error.errors()]
+        items = error.errors()
+        # A list whose only entry was refused counts as too short: the entry's message says it all.
+        others = [item for item in items if item["type"] != "too_short"]
+        messages = [_message(item, model) for item in others or items]
         raise ConfigError("\n".join(f"{place}: {message}" for message in messages)) from None
 
 
@@ -66,8 +78,11 @@ def _message(item: Any, model: type[BaseModel]) -> str:
         return f"unknown key `{key}` (value {item['input']!r}); {hint}"
     if item["type"] == "missing":
         return f"key `{key}` is missing"
-    text = item["msg"].removeprefix("Value error, ")
-    return f"key `{key}`: {text} (value {item['input']!r})"
+    text = _EXPECTED.get(item["type"], item["msg"].removeprefix("Value error, "))
+    if not location:  # a check of the whole file: its message names what it speaks of
+        return text
+    value = "" if isinstance(item["input"], Mapping) else f" (value {item['input']!r})"
+    return f"key `{key}`: {text}{value}"
 
 
 def _known_keys(model: Any, location: tuple[Any, ...]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -17,13 +18,20 @@ Extractor = Literal["resiliparse", "trafilatura"]
 class Input(Settings):
     """One source: a set of files of one kind."""
 
-    source: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")  # unique; stands in ids
+    source: str  # unique; letters, digits, `.`, `_`, `-`; stands in ids
     files: str  # a glob, local or of a store (s3://, gs://, hf://, https://)
-    kind: Kind = "web"  # chooses the profile of measures and presets
+    kind: Kind = "web"  # what the text is; a column for predicates, and for presets to come
     text: str = "text"  # JSONL, Parquet: the field that holds the text
     id: str = "id"  # the field with the user's own id, kept as source_id where present
     url: str = "url"  # the field with the address, where present
     keep: tuple[str, ...] = ()  # further fields, kept as meta.*
+
+    @field_validator("source")
+    @classmethod
+    def _is_a_name(cls, source: str) -> str:
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", source):
+            raise ValueError("a name is made of letters, digits, `.`, `_` and `-`, as in zhihu-qa")
+        return source
 
 
 class Near(Settings):
@@ -72,7 +80,7 @@ class CorpusSettings(Settings):
 
     inputs: tuple[Input, ...] = Field(min_length=1)
     output: str | None = None  # folder of the corpus; default: runs/<name of the yaml file>
-    languages: tuple[str, ...] = ("zh", "en")  # what presets and reports speak of; drops nothing
+    languages: tuple[str, ...] = ("zh", "en")  # held-out sets are chosen of these; drops nothing
     tokenizer: Annotated[Tokenizer, BeforeValidator(_tokenizer)]
     heldout: Heldout = Heldout()
     near: Near = Near()

@@ -42,6 +42,7 @@ def test_values_are_named_with_their_place(tmp_path: Path) -> None:
 def test_not_yaml_not_a_mapping_not_there(tmp_path: Path) -> None:
     assert "not readable as YAML" in message(tmp_path, "inputs: [")
     assert "expected `key: value` lines, found str" in message(tmp_path, "inputs")
+    assert "expected `key: value` lines, found nothing" in message(tmp_path, "")
     with pytest.raises(ConfigError, match="nowhere.yaml: no such file"):
         load_corpus(tmp_path / "nowhere.yaml")
 
@@ -69,3 +70,16 @@ def test_paths_may_name_environment_variables(
     monkeypatch.delenv("RAW")
     text = message(tmp_path, GOOD.replace("a.jsonl", "$RAW/a.jsonl"))
     assert text == "'$RAW/a.jsonl' names an environment variable that is not set"
+
+
+def test_messages_speak_of_yaml_and_come_once(tmp_path: Path) -> None:
+    assert message(tmp_path, "inputs: {source: a}\ntokenizer: deepseek\n") == (
+        "key `inputs`: expected a list, as in `[a, b]`"
+    )
+    assert message(tmp_path, GOOD.replace("source: a", "source: a b")) == (
+        "key `inputs.0.source`: a name is made of letters, digits, `.`, `_` and `-`, as in "
+        "zhihu-qa (value 'a b')"
+    )
+    assert message(tmp_path, "inputs: []\ntokenizer: deepseek\n") == (
+        "key `inputs`: expected at least one entry (value [])"
+    )
