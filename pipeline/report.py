@@ -1,53 +1,104 @@
-"""What became of the input: the funnel of a corpus, as rows and as text."""
+"""What became of the input: the funnel of a corpus, as rows and as text.
+
+The numbers are asked of the corpus as it stands (`assay sql` gives the same), never summed over
+parts: how the input was cut into shards changes none of them.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from pipeline.corpus import manifest
+from pipeline.sql import ask
+
+TIMEOUT_SECONDS = 3_600.0  # a few columns of the documents: 1e8 of them take minutes
+
+# Each document has one fate, the first that applies. Of copies the first document stays, of near
+# duplicates what the selection of a mixture over the whole corpus would keep (pipeline/unique.py).
+FATES = """
+select case when heldout then 'heldout' when duplicate then 'copies' when near_duplicate then 'near'
+       else 'left' end as fate,
+       coalesce(lang, '') as language, count(*) as documents,
+       sum(num_bytes)::bigint as bytes, sum(num_tokens)::bigint as tokens
+from documents group by all"""
 
 
 def funnel(root: Path) -> list[dict[str, Any]]:
     """Rows (step, documents, bytes, note) from records read to documents that are left.
 
-    `bytes` is UTF-8 text, None where it is not known.
+    What goes away is negative, so that the documents down to `left` add up; `bytes` is UTF-8 text,
+    None where it is not known. Below `left` stand its languages.
     """
     found = manifest(root)
     ingest = found["stages"]["ingest"]["totals"]
-    rows = [_row("records read", ingest["records"], None, "")]
+    rows = [_row("records read", ingest["records"], None)]
     if ingest["not_sampled"]:
-        rows.append(_row("outside --limit", -ingest["not_sampled"], None, ""))
-    rows += [_row(f"rejected: {r}", -n, None, "") for r, n in ingest["reasons"].items()]
-    rows.append(_row("documents", ingest["documents"], ingest["bytes"], ""))
-    matches = found["stages"]["matches"]["totals"]
+        rows.append(_row("outside --limit", -ingest["not_sampled"], None))
+    rows += [_row(f"rejected: {r}", -n, None) for r, n in ingest["reasons"].items()]
+    rows.append(_row("documents", ingest["documents"], ingest["bytes"]))
+    fates = _fates(root) if ingest["documents"] else []
     heldout = found["stages"]["heldout"]["totals"]
-    note = f"{heldout['documents']:,} in {heldout['sets']} sets, and copies"
-    rows.append(_row("held out", -matches["documents"], None, note))
+    note = f"{heldout['documents']:,} texts in {heldout['sets']} sets, and their copies"
+    if heldout["independent_rejected"]:
+        note += f"; {heldout['independent_rejected']:,} independent records rejected"
+    rows.append(_gone("held out", fates, "heldout", note))
+    rows.append(_gone("exact copies", fates, "copies", "beyond the first of a text"))
+    rows.append(_gone("near duplicates", fates, "near", "as a mixture of all would choose"))
+    left = [fate for fate in fates if fate["fate"] == "left"]
+    rows.append(_left("left", left))
+    named = found["settings"]["languages"]
+    for language in named:
+        rows.append(_left(f"left: {language}", [f for f in left if f["language"] == language]))
+    rows.append(_left("left: others", [f for f in left if f["language"] not in named]))
     return rows
 
 
-def _row(step: str, documents: int, num_bytes: int | None, note: str) -> dict[str, Any]:
+def _fates(root: Path) -> list[dict[str, Any]]:
+    with ask(root, FATES, macros={}, timeout_seconds=TIMEOUT_SECONDS) as batches:
+        rows: list[dict[str, Any]] = batches.read_all().to_pylist()
+    return rows
+
+
+def _gone(step: str, fates: list[dict[str, Any]], fate: str, note: str) -> dict[str, Any]:
+    total = _total([row for row in fates if row["fate"] == fate])
+    return _row(step, -total["documents"], -total["bytes"], note)
+
+
+def _left(step: str, fates: list[dict[str, Any]]) -> dict[str, Any]:
+    total = _total(fates)
+    return _row(step, total["documents"], total["bytes"], f"{total['tokens']:,} tokens")
+
+
+def _total(rows: list[dict[str, Any]]) -> Counter[str]:
+    total = Counter(documents=0, bytes=0, tokens=0)
+    for row in rows:
+        total.update({key: row[key] for key in total})
+    return total
+
+
+def _row(step: str, documents: int, num_bytes: int | None, note: str = "") -> dict[str, Any]:
     return {"step": step, "documents": documents, "bytes": num_bytes, "note": note}
 
 
 def summary(root: Path) -> str:
-    """The funnel, the tokens, and where the time went, as text for a terminal."""
+    """The funnel, the tokenizer, and where the time went, as text for a terminal."""
     found = manifest(root)
+    stages, tokenizer = found["stages"], found["tokenizer"]
     lines = [f"{root}"]
     for row in funnel(root):
         size = f"{row['bytes'] / 1e6:,.1f} MB" if row["bytes"] is not None else ""
-        lines.append(f"  {row['step']:<28}{row['documents']:>12,}  {size}{row['note']}")
-    tokens = found["stages"]["tokens"]["totals"]
-    tokenizer = found["tokenizer"]
+        line = f"  {row['step']:<28}{row['documents']:>12,}{size:>14}  {row['note']}"
+        lines.append(line.rstrip())
     lines.append(
-        f"  {'tokens':<28}{tokens['tokens']:>12,}  vocabulary {tokenizer['vocab_size']:,}, "
-        f"{tokenizer['engine']}"
+        f"  {'tokens':<28}{stages['tokens']['totals']['tokens']:>12,}  "
+        f"of all documents; vocabulary {tokenizer['vocab_size']:,}, {tokenizer['engine']}"
     )
-    pairs = found["stages"]["pairs"]["totals"]
-    lines.append(f"  {'near-duplicate pairs':<28}{pairs['pairs']:>12,}")
-    cpu = {stage: s["cpu_seconds"] for stage, s in found["stages"].items()}
-    megabytes = found["stages"]["ingest"]["totals"]["bytes"] / 1e6
+    pairs = stages["pairs"]["totals"]["pairs"]
+    lines.append(f"  {'near-duplicate pairs':<28}{pairs:>12,}")
+    cpu = {stage: s["cpu_seconds"] for stage, s in stages.items()}
+    megabytes = stages["ingest"]["totals"]["bytes"] / 1e6
     total = sum(cpu.values())
     slowest = sorted(cpu, key=lambda stage: -cpu[stage])[:4]
     shares = ", ".join(f"{stage} {cpu[stage] / total:.0%}" for stage in slowest) if total else ""

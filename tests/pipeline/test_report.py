@@ -1,0 +1,172 @@
+"""The funnel against sums made by hand, and the same for one part and for many."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import corpus_parts
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from corpus_parts import content
+
+from dedup import clusters
+from pipeline import schema
+from pipeline.corpus import part_name
+from pipeline.files import write_json
+from pipeline.report import funnel, summary
+from pipeline.settings import Heldout, Input, Near
+from pipeline.transforms import heldout, near
+
+TOKENIZER = "0123456789abcdef"
+HELDOUT = Heldout(share=0.1, min_documents=2)
+
+
+def sentence(seed: int, words: int = 40) -> str:
+    pick = random.Random(seed)
+    return " ".join(f"w{pick.randrange(2_000)}" for _ in range(words))
+
+
+SINGLE = [sentence(n) for n in range(60)]
+
+
+def chain(seed: int) -> list[str]:
+    """a ~ b ~ c with Jaccard 36/42; a and c have 36/48."""
+    middle, end, start = sentence(seed), sentence(seed + 1, 6), sentence(seed + 2, 6)
+    return [f"{middle} {end}", middle, f"{start} {middle}"]
+
+
+CHAINS = [chain(1_000), chain(2_130)]  # the middle is not, and is, the first by content hash
+CHINESE = [
+    f"第{n}篇：" + "".join(random.Random(n).choices("海边山谷城里河岸", k=30)) for n in range(9)
+]
+
+
+def texts() -> list[str]:
+    found = SINGLE + SINGLE[:7] * 3 + CHAINS[0] * 2 + CHAINS[1] * 2 + CHINESE + ["ひと", "ひと"]
+    random.Random(3).shuffle(found)
+    return found
+
+
+def corpus(root: Path, num_parts: int) -> Path:
+    """All stages after ingest over `texts()`, tokens by hand (one a byte)."""
+    held = [texts()[part::num_parts] for part in range(num_parts)]
+    parts = corpus_parts.write(root, held)
+    for part, mine in zip(parts, held, strict=True):
+        path = root / "tokens" / TOKENIZER / "counts" / part_name(part)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        rows = [{"num_tokens": len(t.encode()), "num_special_literals": 0} for t in mine]
+        pq.write_table(pa.Table.from_pylist(rows, schema.TOKEN_COUNTS), path)
+        near.sign(root, Near(), part)
+        heldout.nominate(root, HELDOUT, part)
+    for partition in range(near.NUM_PARTITIONS):
+        near.forest(root, parts, partition)
+    near.join(root)
+    for part in parts:
+        near.shingle(root, Near(), part)
+    pairs = sum(
+        near.verify(root, Near(), parts, partition)["pairs"]
+        for partition in range(near.NUM_PARTITIONS)
+    )
+    read = Input(source="independent", files="", kind="web")
+    chosen = heldout.choose(root, HELDOUT, read, dict.fromkeys(parts, "web"))
+    for part in parts:
+        heldout.match(root, HELDOUT, Near(), part)
+    total = sum(len(text.encode()) for text in texts())
+    ingest = {"records": 110, "not_sampled": 4, "reasons": {"bad_json": 2, "empty": 6}}
+    ingest |= {"documents": len(texts()), "bytes": total}
+    stages: dict[str, Any] = {
+        "ingest": {"totals": ingest, "cpu_seconds": 0.5},
+        "heldout": {"totals": chosen, "cpu_seconds": 0.1},
+        "pairs": {"totals": {"pairs": pairs}, "cpu_seconds": 0.2},
+        "tokens": {"totals": {"tokens": total}, "cpu_seconds": 0.2},
+    }
+    write_json(
+        root / "corpus.json",
+        {
+            "format": schema.FORMAT_VERSION,
+            "name": root.name,
+            "settings": {"languages": ["zh", "en"], "near": {"threshold": 0.8}},
+            "tokenizer": {"hash": TOKENIZER, "vocab_size": 256, "engine": "tokenizers"},
+            "signals": ["language"],
+            "meta": [],
+            "stages": stages,
+        },
+    )
+    return root
+
+
+def expected(root: Path) -> dict[str, list[str]]:
+    """Documents by fate, from the text alone and the sets that were chosen."""
+    table = pq.read_table(root / "heldout" / "documents.parquet")
+    held = set(table["text"].to_pylist())
+    assert not held & {
+        text for chained in CHAINS for text in chained
+    }  # or their copies would be held out too
+    found: dict[str, list[str]] = {"held out": [], "exact copies": [], "near duplicates": []}
+    found["left"] = []
+    dropped: set[str] = set()
+    for a, b, c in CHAINS:
+        dropped |= {b} if content(b) > min(content(a), content(c)) else {a, c}
+    seen: set[str] = set()
+    for text in texts():
+        if text in held:
+            found["held out"].append(text)
+        elif text in seen:
+            found["exact copies"].append(text)
+        else:
+            found["near duplicates" if text in dropped else "left"].append(text)
+        seen.add(text)
+    return found
+
+
+@pytest.mark.parametrize(("num_parts", "max_stored"), [(1, 1000), (7, 1000), (3, 2)])
+def test_every_document_has_one_fate(
+    tmp_path: Path, num_parts: int, max_stored: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clusters, "MAX_STORED", max_stored)
+    root = corpus(tmp_path / "corpus", num_parts)
+    fates = expected(root)
+    rows = {row["step"]: (row["documents"], row["bytes"]) for row in funnel(root)}
+    size = {fate: sum(len(t.encode()) for t in mine) for fate, mine in fates.items()}
+    left = {
+        lang: [t for t in fates["left"] if corpus_parts.language(t) == lang]
+        for lang in ("en", "zh")
+    }
+    assert rows == {
+        "records read": (110, None),
+        "outside --limit": (-4, None),
+        "rejected: bad_json": (-2, None),
+        "rejected: empty": (-6, None),
+        "documents": (len(texts()), sum(size.values())),
+        "held out": (-len(fates["held out"]), -size["held out"]),
+        "exact copies": (-len(fates["exact copies"]), -size["exact copies"]),
+        "near duplicates": (-len(fates["near duplicates"]), -size["near duplicates"]),
+        "left": (len(fates["left"]), size["left"]),
+        "left: zh": (len(left["zh"]), sum(len(t.encode()) for t in left["zh"])),
+        "left: en": (len(left["en"]), sum(len(t.encode()) for t in left["en"])),
+        "left: others": (0, 0),
+    }
+    assert (len(texts()), len(fates["near duplicates"])) == (104, 3)
+    assert [row["note"] for row in funnel(root)][-4] == f"{size['left']:,} tokens"
+
+
+def test_one_part_and_many_give_the_same_funnel(tmp_path: Path) -> None:
+    one, many = corpus(tmp_path / "one" / "c", 1), corpus(tmp_path / "many" / "c", 9)
+    assert funnel(one) == funnel(many)
+
+
+def test_summary_is_the_funnel_and_where_time_went(tmp_path: Path) -> None:
+    root = corpus(tmp_path / "corpus", 2)
+    lines = summary(root).splitlines()
+    assert lines[0] == str(root)
+    assert lines[1] == "  records read                         110"
+    assert [line.split("  ")[1] for line in lines[1:]] == [
+        *(row["step"] for row in funnel(root)),
+        "tokens",
+        "near-duplicate pairs",
+        "CPU seconds of the stages",
+    ]
+    assert lines[-1].endswith("ingest 50%, pairs 20%, tokens 20%, heldout 10%")
