@@ -48,21 +48,23 @@ def trained(trained_once: Path, tmp_path: Path) -> Path:
 
 
 def make_folder(path: Path) -> Path:
-    stage = {"fingerprint": "0", "totals": {"documents": 1250}, "seconds": 1, "cpu_seconds": 1}
+    stage = {"fingerprint": "0", "seconds": 1, "cpu_seconds": 1}
     ingest = {
-        "records": 1300,
+        "records": 50,
         "not_sampled": 0,
         "reasons": {"bad_json": 50},
-        "documents": 1250,
-        "bytes": 2_500_000,
+        "documents": 0,  # nothing of a corpus but its records is read
+        "bytes": 0,
     }
+    heldout = {"documents": 0, "sets": 0, "independent_rejected": 0}
     stages = {
         "ingest": {**stage, "totals": ingest},
-        "heldout": {**stage, "totals": {"documents": 50, "sets": 2}},
-        "matches": {**stage, "totals": {"documents": 52}},
+        "heldout": {**stage, "totals": heldout},
+        "matches": {**stage, "totals": {"documents": 0}},
     }
     corpus = path / "corpus"
-    write_json(corpus / "corpus.json", {"format": 1, "stages": stages})
+    settings = {"languages": ["zh", "en"]}
+    write_json(corpus / "corpus.json", {"format": 1, "settings": settings, "stages": stages})
     record = {"outputs": {"documents/part-00000.parquet": {"bytes": 9, "xxh3": "abc"}}}
     write_json(corpus / "stats" / "ingest" / "part-00000.json", record)
     write_yaml(

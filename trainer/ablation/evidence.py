@@ -73,10 +73,10 @@ def chosen(study: Study) -> Section:
     return Section(
         "What each arm trains on",
         text=(
-            "Selected: what `where` asks for. Copies and near duplicates of a text that stays are "
+            "Selected: what “where” asks for. Copies and near duplicates of a text that stays are "
             "removed when the arm asks for it. Seen: how much of its unique tokens a run goes "
             "through. Held-out text, and all copies of it, is never trained on and not in these "
-            f"counts; `where` asked for so many held-out documents: {', '.join(heldout)}.",
+            f"counts; “where” asked for so many held-out documents: {', '.join(heldout)}.",
         ),
         table=Table(
             ("arm", "source", "selected", "copies", "near", "documents", "unique tokens", "seen"),

@@ -58,7 +58,10 @@ def make_report(study: Study, outcome: Outcome) -> render.Report:
     return render.Report(
         study.settings.question,
         tuple(
-            (outcome.verdicts[arm].split(":")[0], sentence(study, outcome, arm))
+            (
+                outcome.verdicts[arm].split(":")[0],
+                f"{sentence(study, outcome, arm)} {dominant_set(outcome, arm)}".strip(),
+            )
             for arm in outcome.verdicts
         ),
         (
@@ -133,13 +136,13 @@ def _by_set(study: Study, outcome: Outcome) -> Section:
             rows.append(
                 (
                     name,
-                    f"{row.num_items:,}",
-                    f"{_mean(row.bits[study.baseline]):.4f}",
-                    f"{_mean(row.bits[arm]):.4f}",
+                    outcome.verdicts[arm].split(":")[0] if row is outcome.primary else d.verdict,
                     signed(d.estimate),
                     interval(d),
                     _part(study, outcome, row, arm),
-                    outcome.verdicts[arm].split(":")[0] if row is outcome.primary else d.verdict,
+                    f"{_mean(row.bits[study.baseline]):.4f}",
+                    f"{_mean(row.bits[arm]):.4f}",
+                    f"{row.num_items:,}",
                 )
             )
     arms = list(outcome.verdicts)
@@ -156,19 +159,18 @@ def _by_set(study: Study, outcome: Outcome) -> Section:
         table=Table(
             (
                 "held-out text",
-                "documents",
-                study.baseline,
-                arms[0] if len(arms) == 1 else "arm",
+                "verdict",
                 "difference",
                 f"{percent(outcome.confidence)} interval",
                 "adds",
-                "verdict",
+                study.baseline,
+                arms[0] if len(arms) == 1 else "arm",
+                "documents",
             ),
             tuple(rows),
-            frozenset({1, 2, 3, 4, 5, 6}),
+            frozenset({2, 3, 4, 5, 6, 7}),
             frozenset(strong),
         ),
-        after=tuple(text for arm in arms if (text := dominant_set(outcome, arm))),
     )
 
 

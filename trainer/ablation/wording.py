@@ -47,22 +47,22 @@ DOMINATES = 2 / 3  # of the difference: less than that is not "most of it" to an
 
 
 def dominant_set(outcome: Outcome, arm: str) -> str:
-    """A sentence when most of an arm's difference comes from one held-out set of several."""
+    """What follows the verdict when one held-out set of several makes most of the difference."""
     parts, whole = outcome.contributions[arm], outcome.primary.differences[arm]
     name, part = max(parts.items(), key=lambda item: item[1] * whole.estimate)
     if len(parts) < 2 or whole.verdict == "undecided" or part / whole.estimate < DOMINATES:
         return ""
     [row] = [row for row in outcome.sets if row.name == name]
     return (
-        f"Most of the difference of “{arm}” comes from one set: “{name}”, "
-        f"{row.num_items:,} documents, adds {signed(part)} of {signed(whole.estimate)}. Look at "
-        "what the arm lacks for such text before you generalize."
+        f"Most of it comes from one held-out set: “{name}” ({row.num_items:,} documents) adds "
+        f"{signed(part)} of {signed(whole.estimate)}. Look at such text before you generalize."
     )
 
 
 def signed(value: float) -> str:
-    """A difference in bits per byte."""
-    return f"{value:+.4f}".replace("-", "−")
+    """A difference in bits per byte; what rounds to zero has no sign."""
+    text = f"{value:+.4f}".replace("-", "−")
+    return "0.0000" if text[1:] == "0.0000" else text
 
 
 def interval(d: Difference) -> str:
