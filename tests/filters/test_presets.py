@@ -1,13 +1,15 @@
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import duckdb
 import pyarrow as pa
 import pytest
 
+from filters import language
 from filters.gopher import COLUMNS, STOP_WORDS, measure
 from filters.presets import NO_RULE, PRESETS, expression, needs, reasons
+from pipeline.settings import Kind
 
 EN = (
     "The river rose in the night, and by morning the lower fields were under water. We moved our "
@@ -20,6 +22,61 @@ ZH = (
     "直到中午雨停，村里才有人生起火，给那些衣服湿透者取暖。爷爷说以前比这更糟，可是他没讲清楚究竟"
     "哪一年。傍晚太阳出来，大家回家收拾屋子，清点粮食，准备明天修堤坝。"
 )
+# Sound Chinese text of every kind that corpus.yaml knows.
+KINDS_ZH = {
+    "web": (
+        "城北的旧书市场每到周末就热闹起来。摊主们天不亮就推着车来占位置，把书按年代和题材摆好。\n"
+        "常来的人大多互相认识，有人专找上世纪的地方志，有人只收连环画。\n"
+        "去年市场搬进了室内，租金涨了一倍，不少老摊主没有跟来。管理处说，新址有空调和仓库，下雨天也能"
+        "营业；可是老顾客们还是怀念露天里翻书的日子。"
+    ),
+    "book": (
+        "船靠岸的时候天还没有亮。老周把缆绳系在木桩上，回头看了一眼江面，雾很重，对岸的灯一盏也看不见。"
+        "他在这条江上跑了三十年，从来没有遇到过这样大的雾。\n"
+        "“爹，今天还走吗？”儿子从舱里探出头来问。\n"
+        "“等一等吧。”他说，“雾散了再走，货主那边我去讲。”说完他蹲下来，点了一支烟，慢慢地抽着，"
+        "听见远处有人在喊摆渡的名字。"
+    ),
+    "code": (
+        "这个函数读取配置文件，并返回一个字典。如果文件不存在，就抛出异常，并在信息里写明路径。\n"
+        "使用方法如下：\n"
+        "先用默认值构造对象，再用文件中的值覆盖它；没有写在文件里的键保持默认值不变。\n"
+        "def read_config(path):\n"
+        "    # 先检查文件是否存在，再解析其中的内容\n"
+        "    with open(path) as file:\n"
+        "        return parse(file.read())\n"
+        "注意：路径中可以有环境变量，它们在打开文件之前展开。解析出错时，行号和列号会一起报告，"
+        "方便使用者找到有问题的地方。"
+    ),
+    "paper": (
+        "摘要：本文研究了水库调度对下游河道泥沙淤积的影响。我们收集了某流域二十年来的水文观测资料，"
+        "建立了一维水沙数学模型，并用实测断面进行了验证。\n"
+        "结果表明，在汛期提前泄水的方案下，下游淤积量比现行方案减少约百分之十八，而发电损失不到百分之二。"
+        "敏感性分析说明，结论对糙率的取值不敏感，但是与来沙级配有关。最后讨论了该方法的局限和推广到其他"
+        "流域的条件。"
+    ),
+    "qa": (
+        "问：刚买的铁锅总是生锈，应该怎么处理？\n"
+        "答：新锅第一次用之前要开锅。先用热水洗净，擦干以后放在小火上烧热，用一块肥肉把锅的内壁擦一遍，"
+        "让油渗进去，放凉后倒掉余油，再重复两三次就可以了。\n"
+        "平时用完不要用洗洁精，拿热水和竹刷刷干净，然后在火上烘干，抹上薄薄的一层油。如果已经生锈，"
+        "可以用细砂纸把锈磨掉，再按上面的办法重新开锅。"
+    ),
+    "forum": (
+        "楼主：上个月从成都骑车到了康定，分享一下路上的情况。全程走了六天，最难的是翻二郎山那一段，"
+        "雨下个不停，中间还爆了一次胎。\n"
+        "二楼：请问路上住宿方便吗？我打算中秋节带朋友一起去。\n"
+        "楼主：县城和镇上都有旅馆，一百块左右就能住得很干净，不过节假日最好提前打电话问一问。\n"
+        "三楼：佩服！想知道你带了哪些工具，车子又是什么型号的？"
+    ),
+    "dialogue": (
+        "甲：喂，你好，请问是家电维修中心吗？我家的洗衣机今天早上突然不转了。\n"
+        "乙：您好，请说一下机器的型号，还有出问题之前有没有什么异常的声音？\n"
+        "甲：型号写在背面，我看不太清楚。声音倒是有的，脱水的时候响得很厉害，像是有东西卡在里面。\n"
+        "乙：明白了，可能是皮带松了或者有硬币掉进去。我们下午可以派师傅上门检查，您看三点钟方便吗？\n"
+        "甲：可以，那我在家等着，麻烦他来之前先给我打个电话。"
+    ),
+}
 # For each language: a signal, and a text in which its rule fires.
 FIRES = {
     "en": {
@@ -76,6 +133,20 @@ def test_prose_passes_every_rule(language: str, text: str) -> None:
     assert query(text, language, expression("gopher")) == (True,)
     failed = query(text, language, *(sql for _, sql in reasons("gopher")))
     assert set(failed) <= {False, None}
+
+
+def test_chinese_of_every_kind_passes_out_of_the_box() -> None:
+    """data-juicer #509: its default setting filtered all Chinese text out."""
+    assert KINDS_ZH.keys() == set(get_args(Kind))
+    texts = pa.array(KINDS_ZH.values())
+    languages = language.measure(texts, pa.array([""] * len(texts)))["lang"]
+    assert pa.array(languages).to_pylist() == ["zh"] * len(texts)
+    failed = {
+        kind: [name for name, sql in reasons("gopher") if query(text, "zh", sql) == (True,)]
+        for kind, text in KINDS_ZH.items()
+    }
+    assert failed == {kind: [] for kind in KINDS_ZH}
+    assert [query(text, "zh", expression("gopher")) for text in KINDS_ZH.values()] == [(True,)] * 7
 
 
 @pytest.mark.parametrize(
