@@ -58,8 +58,10 @@ def candidates(mixture: Mixture, corpus: str, excluded: pa.Array) -> Candidates:
         excluded: content hashes (hex) that stay out: see `heldout_hashes`.
 
     Raises:
-        ConfigError: a predicate cannot be used, or is NULL for some document.
+        ConfigError: a predicate cannot be used, or is NULL for some document; or near copies of
+            another corpus's held-out text were not looked for here.
     """
+    _require_matched(mixture, corpus)
     reading = {
         at: name
         for at, name in enumerate(mixture.sources)
@@ -98,18 +100,41 @@ def candidates(mixture: Mixture, corpus: str, excluded: pa.Array) -> Candidates:
     )
 
 
+def _require_matched(mixture: Mixture, corpus: str) -> None:
+    """All corpora of a mixture are evaluated on: `prepare` must have matched this one against the
+    held-out text of each, or near and contained copies of it would be trained on."""
+    root = Path(mixture.corpora[corpus])
+    own = _held(root)
+    for name, other in mixture.corpora.items():
+        held = _held(Path(other))
+        if held - own:
+            raise ConfigError(
+                f"corpus {corpus!r} was not searched for copies of the held-out text of {name!r}: "
+                f"{len(held - own)} of its {len(held)} texts are unknown in {root}; add `heldout: "
+                f"{{keep: [{other}/heldout.json]}}` to the corpus.yaml of {corpus!r} and call "
+                "`assay prepare` again"
+            )
+
+
 def heldout_hashes(roots: list[Path]) -> pa.Array:
     """Contents (hex) that no arm trains on: the held-out sets of all corpora, verified copies."""
-    tables = [
-        path
-        for root in roots
-        for path in [root / "heldout" / "documents.parquet", *part_paths(root, "heldout/matches")]
-        if path.exists()
-    ]
-    columns = [pq.read_table(path, columns=["content_hash"])["content_hash"] for path in tables]
-    return pa.array(
-        sorted({h.hex() for column in columns for h in column.to_pylist()}), pa.string()
-    )
+    matches = [path for root in roots for path in part_paths(root, "heldout/matches")]
+    contents = set().union(*map(_held, roots), *map(_contents, matches))
+    return pa.array(sorted(content.hex() for content in contents), pa.string())
+
+
+def _held(root: Path) -> set[bytes]:
+    path = root / "heldout" / "documents.parquet"
+    if not path.exists():
+        raise ConfigError(
+            f"corpus {root} has no {path.relative_to(root)}: what may not be trained on is not "
+            "known; put it back, or call `assay prepare` for the corpus"
+        )
+    return _contents(path)
+
+
+def _contents(path: Path) -> set[bytes]:
+    return set(pq.read_table(path, columns=["content_hash"])["content_hash"].to_pylist())
 
 
 def _ask(mixture: Mixture, corpus: str, reading: dict[int, str]) -> Iterator[pa.Table]:

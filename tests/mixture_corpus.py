@@ -49,6 +49,7 @@ class Tiny:
     pairs: list[tuple[int, int]] = field(default_factory=list)
     heldout: list[int] = field(default_factory=list)
     matches: list[int] = field(default_factory=list)
+    kept: list[Doc] = field(default_factory=list)  # held-out text of other corpora
     name: str = "tiny"
 
     def id(self, number: int) -> str:
@@ -95,7 +96,7 @@ def write_corpus(root: Path, tiny: Tiny, shard_rows: int = 100) -> Path:
             "source": doc.source,
             "text": doc.text,
         }
-        for doc in (tiny.docs[n] for n in tiny.heldout)
+        for doc in (*(tiny.docs[n] for n in tiny.heldout), *tiny.kept)
     ]
     held.sort(key=lambda row: (row["set"], row["content_hash"]))
     _write(root / "heldout/documents.parquet", held, schema.HELDOUT)

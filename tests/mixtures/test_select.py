@@ -194,12 +194,47 @@ def test_no_predicate_breaks_out_of_the_exclusion(tmp_path: Path) -> None:
 
 
 def test_heldout_text_of_one_corpus_stays_out_of_another(tmp_path: Path) -> None:
-    write_corpus(tmp_path / "old", Tiny([Doc("shared")], heldout=[0], name="old"))
-    tiny = make(tmp_path, Tiny([Doc("shared"), Doc("new")]))
+    old = Tiny([Doc("shared"), Doc("own")], heldout=[0], name="old")
+    write_corpus(tmp_path / "old", old)
+    docs = [Doc("shared"), Doc("new"), Doc("shared nearly")]
+    tiny = make(tmp_path, Tiny(docs, matches=[2], kept=[old.docs[0]]))
     corpora = {"web": "web", "old": "old"}
     chosen = choose(tmp_path, {"all": {"from": "web"}}, corpora=corpora)
     assert numbers(chosen, tiny) == {"all": [1]}
-    assert chosen.heldout == 1
+    assert chosen.heldout == 2
+
+
+def test_a_corpus_that_was_not_searched_for_the_held_out_text_of_another_is_refused(
+    tmp_path: Path,
+) -> None:
+    """Near and contained copies are found by `prepare`, in a corpus that knows the text."""
+    old = Tiny([Doc("one"), Doc("two"), Doc("more")], heldout=[0, 1], name="old")
+    web = Tiny([Doc("a"), Doc("b")], heldout=[0], kept=[old.docs[1]], name="web")
+    write_corpus(tmp_path / "old", old)
+    write_corpus(tmp_path / "web", web)
+    corpora = {"web": "web", "old": "old"}
+    message = (
+        r"corpus 'web' was not searched for copies of the held-out text of 'old': 1 of its 2 texts "
+        r"are unknown in .*web; add `heldout: \{keep: \[.*old/heldout.json\]\}` to the "
+        r"corpus.yaml of 'web' and call `assay prepare` again"
+    )
+    with pytest.raises(ConfigError, match=message):
+        choose(tmp_path, {"all": {"from": "web"}}, corpora=corpora)
+    both = {"web": {"from": "web"}, "old": {"from": "old"}}
+    write_corpus(tmp_path / "web", Tiny(web.docs, heldout=[0], kept=old.docs[:2], name="web"))
+    with pytest.raises(ConfigError, match="'old' was not searched .* of 'web': 1 of its 3 texts"):
+        choose(tmp_path, both, corpora=corpora)
+    write_corpus(tmp_path / "old", Tiny(old.docs, heldout=[0, 1], kept=web.docs[:1], name="old"))
+    chosen = choose(tmp_path, both, corpora=corpora)
+    assert web.numbers(chosen.documents["web"].id) == [1]
+    assert old.numbers(chosen.documents["old"].id) == [2]
+
+
+def test_a_corpus_without_its_held_out_text_is_refused(tmp_path: Path) -> None:
+    make(tmp_path, Tiny([Doc("a")]))
+    (tmp_path / "web" / "heldout" / "documents.parquet").unlink()
+    with pytest.raises(ConfigError, match=r"web has no heldout/documents.parquet: .* put it back"):
+        choose(tmp_path, {"all": {"from": "web"}})
 
 
 # --- what cannot be -------------------------------------------------------------------------------
