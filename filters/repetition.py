@@ -4,7 +4,8 @@ Shares are of characters that are there: of lines (or paragraphs) after strippin
 n-grams, whose joining space Chinese does not have. So every share lies in 0..1, where datatrove's
 exceed 1 in Chinese (reference formula: n-gram joined by spaces, divided by the whole text).
 A *duplicate* is an occurrence after the first; an n-gram that occurs once never counts; characters
-under overlapping occurrences count once. tests/filters/definition.py says the same in plain Python.
+under overlapping occurrences count once. tests/filters/gopher_definition.py says the same in plain
+Python.
 
 All is linear in the length of the text. An n-gram can repeat only where its first and last n-1
 words do, so each size looks only at the places where the size before found repeats.
