@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -60,6 +62,12 @@ def test_mistakes_are_one_message(data: Path, run_yaml: Write, capsys: Captured)
     assert capsys.readouterr().err == (
         f"assay evaluate: {path.parent} holds no run (no run.json); train one with `assay train`\n"
     )
+
+
+def test_a_finished_run_is_told_without_torch() -> None:
+    code = "import sys, trainer.commands; print('torch' in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "False\n"
 
 
 @pytest.mark.parametrize("verb", ["train", "evaluate"])
