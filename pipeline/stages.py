@@ -175,4 +175,5 @@ def _choose(job: Job) -> dict[str, Any]:
         job.settings.heldout,
         Input(source="independent", files="", kind="web"),
         {shard.part: shard.source for shard in job.shards},
+        job.settings.languages,
     )

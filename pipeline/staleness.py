@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from filters.signals import GROUPS
-from pipeline import corpus
+from pipeline import corpus, frozen
 from pipeline.files import file_hash, read_json
 from pipeline.fingerprint import code, fingerprint, versions
 from pipeline.settings import CorpusSettings
@@ -49,7 +49,14 @@ def make_job(
         "candidates": ("near", []),
         "pairs": ("near", near["threshold"]),
         "nominees": ("heldout", [held.share, held.min_documents]),
-        "heldout": ("heldout", [held.independent, [file_hash(Path(path)) for path in held.keep]]),
+        "heldout": (
+            "heldout",
+            [
+                settings.languages,
+                frozen.independent_version(held),
+                [file_hash(Path(path)) for path in held.keep],
+            ],
+        ),
         "matches": ("heldout", [held.containment, near["threshold"], near["ngram"], folding]),
     }
     for group in settings.signals:

@@ -77,13 +77,18 @@ def choose_outputs(root: Path) -> list[Path]:
 
 
 def choose(
-    root: Path, heldout: Heldout, independent: Input, sources: dict[int, str]
+    root: Path,
+    heldout: Heldout,
+    independent: Input,
+    sources: dict[int, str],
+    languages: tuple[str, ...],
 ) -> dict[str, Any]:
     """Write heldout.json and its documents: the sets that stand, those kept and given, new ones.
 
     Args:
         independent: how to read `heldout.independent` files.
         sources: source of each part.
+        languages: those of which new sets are chosen.
 
     Raises:
         ConfigError: a set that stands is not what the settings ask for: see frozen.py.
@@ -92,7 +97,8 @@ def choose(
     given, rejected = frozen.independent(heldout, independent)
     rows = frozen.join(frozen.standing(root), frozen.kept(heldout), "`heldout.keep`")
     rows = frozen.join(rows, given, "`heldout.independent`")
-    new = _new_sets(root, heldout, sources, {row["set"] for row in rows})
+    nominees = _nominees(root, sources, languages)
+    new = _new_sets(root, heldout, nominees, {row["set"] for row in rows})
     unique = {(row["set"], row["content_hash"]): row for row in rows + new}
     ordered = [unique[key] for key in sorted(unique)]
     record_path, documents_path = choose_outputs(root)
@@ -133,13 +139,22 @@ def _record(
     return sets | recorded
 
 
-def _new_sets(root: Path, heldout: Heldout, sources: dict[int, str], have: set[str]) -> frozen.Rows:
-    """Sets of the languages and sources that have none yet."""
-    nominees: dict[tuple[str, str], dict[bytes, tuple[int, int]]] = {}  # content -> part, row
+Nominees = dict[tuple[str, str], dict[bytes, tuple[int, int]]]  # content -> part, row
+
+
+def _nominees(root: Path, sources: dict[int, str], languages: tuple[str, ...]) -> Nominees:
+    """What the parts nominate, by language and source."""
+    found: Nominees = {}
     for part, source in sources.items():
         for row in pq.read_table(nominate_outputs(root, part)[0]).to_pylist():
-            of_set = nominees.setdefault((row["language"], source), {})
-            of_set[row["content_hash"]] = (part, row["row"])
+            if row["language"] in languages:
+                of_set = found.setdefault((row["language"], source), {})
+                of_set[row["content_hash"]] = (part, row["row"])
+    return found
+
+
+def _new_sets(root: Path, heldout: Heldout, nominees: Nominees, have: set[str]) -> frozen.Rows:
+    """Sets of the languages and sources that have none yet."""
     rows: frozen.Rows = []
     places: list[tuple[int, int]] = []
     for (language, source), contents in sorted(nominees.items()):

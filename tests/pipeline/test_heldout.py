@@ -30,7 +30,7 @@ def choose(root: Path, parts: list[list[str]], held: Heldout) -> dict[str, Any]:
     numbers = corpus_parts.write(root, parts)
     for part in numbers:
         heldout.nominate(root, held, part)
-    return heldout.choose(root, held, READ, dict.fromkeys(numbers, "web"))
+    return heldout.choose(root, held, READ, dict.fromkeys(numbers, "web"), ("zh", "en"))
 
 
 def sets(root: Path) -> dict[str, list[str]]:
@@ -96,6 +96,15 @@ def test_share_0_makes_no_sets(tmp_path: Path) -> None:
     }
     assert choose(tmp_path, [TEXTS], held)["sets"] == 0
     assert sets(tmp_path) == {}
+
+
+def test_new_sets_are_of_the_languages_of_the_corpus(tmp_path: Path) -> None:
+    held = Heldout(share=0.1)
+    assert choose(tmp_path, [TEXTS], held)["sets"] == 2
+    other = tmp_path / "other"
+    heldout.nominate(other, held, corpus_parts.write(other, [TEXTS])[0])
+    heldout.choose(other, held, READ, {0: "web"}, ("zh",))
+    assert list(sets(other)) == ["other/zh/web"]
 
 
 # --- sets that stand ------------------------------------------------------------------------------
@@ -281,4 +290,4 @@ def test_a_part_without_documents(tmp_path: Path) -> None:
         "contents": 0,
         "nominees": 0,
     }
-    assert heldout.choose(tmp_path / "none", Heldout(), READ, {})["sets"] == 0
+    assert heldout.choose(tmp_path / "none", Heldout(), READ, {}, ("zh",))["sets"] == 0

@@ -71,7 +71,7 @@ def corpus(root: Path, num_parts: int) -> Path:
         for partition in range(near.NUM_PARTITIONS)
     )
     read = Input(source="independent", files="", kind="web")
-    chosen = heldout.choose(root, HELDOUT, read, dict.fromkeys(parts, "web"))
+    chosen = heldout.choose(root, HELDOUT, read, dict.fromkeys(parts, "web"), ("zh", "en"))
     for part in parts:
         heldout.match(root, HELDOUT, Near(), part)
     total = sum(len(text.encode()) for text in texts())
