@@ -7,6 +7,7 @@ import json
 import os
 from pathlib import Path
 
+from pipeline.files import read_json
 from pipeline.settings import load_corpus
 
 
@@ -38,6 +39,11 @@ def prepare(argv: list[str]) -> int:
         action="store_true",
         help="drop what was made from input files that changed or vanished",
     )
+    parser.add_argument(
+        "--verify",
+        action="store_true",
+        help="check the bytes of every file of the corpus first; what is damaged is made again",
+    )
     arguments = parser.parse_args(argv)
     if arguments.workers < 1:
         parser.error(f"--workers {arguments.workers}: at least 1")
@@ -53,13 +59,27 @@ def prepare(argv: list[str]) -> int:
     from pipeline.prepare import require_documents
     from pipeline.report import summary
 
-    prepared = run(settings, arguments.workers, arguments.limit, arguments.refresh)
+    prepared = run(
+        settings, arguments.workers, arguments.limit, arguments.refresh, arguments.verify
+    )
     require_documents(prepared)
     print(summary(prepared.root))
+    for name in _orphaned_sets(prepared.root, {item.source for item in settings.inputs}):
+        print(
+            f"held-out set {name} stays, with its text, though its source is gone: sets are frozen "
+            f"so that scores stay comparable; delete {prepared.root}/heldout.json and heldout/ to "
+            "choose all sets anew"
+        )
     made = ", ".join(f"{stage} {n}" for stage, n in prepared.made.items())
     done = f"made {made}" if prepared.made else "nothing to do, all stages stand"
     print(f"{done}; {prepared.seconds:.1f} s")
     return 0
+
+
+def _orphaned_sets(root: Path, sources: set[str]) -> list[str]:
+    sets = read_json(root / "heldout.json")["sets"]
+    own = (name for name in sets if name.startswith(f"{root.name}/"))
+    return [name for name in own if sets[name]["source"] not in sources]
 
 
 def report(argv: list[str]) -> int:

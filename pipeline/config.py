@@ -48,8 +48,16 @@ def load(path: str | Path, model: type[Model]) -> Model:
         raw = yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ConfigError(f"{path}: no such file; is the path relative to {Path.cwd()}?") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: not readable as YAML: {error}") from error
+    except yaml.MarkedYAMLError as error:  # without its snippet: `path` may be any file
+        mark = error.problem_mark
+        place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+        raise ConfigError(f"{path}: not readable as YAML: {place}{error.problem}") from None
+    except (yaml.YAMLError, UnicodeDecodeError):
+        raise ConfigError(
+            f"{path}: not readable as YAML: it holds bytes that no text has"
+        ) from None
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from None
     if not isinstance(raw, dict):
         found = "nothing" if raw is None else type(raw).__name__
         raise ConfigError(f"{path}: expected `key: value` lines, found {found}")
@@ -78,7 +86,7 @@ def _message(item: Any, model: type[BaseModel]) -> str:
         return f"unknown key `{key}` (value {item['input']!r}); {hint}"
     if item["type"] == "missing":
         return f"key `{key}` is missing"
-    text = _EXPECTED.get(item["type"], item["msg"].removeprefix("Value error, "))
+    text = str(_EXPECTED.get(item["type"], item["msg"].removeprefix("Value error, ")))
     if not location:  # a check of the whole file: its message names what it speaks of
         return text
     value = "" if isinstance(item["input"], Mapping) else f" (value {item['input']!r})"

@@ -86,6 +86,7 @@ def once(
     found = record(root, stage, part, fingerprint)
     if found is not None:
         return found
+    record_path(root, stage, part).unlink(missing_ok=True)  # it must not vouch for other files
     began, cpu_began = time.perf_counter(), time.process_time()
     counters = work()
     found = {
@@ -102,6 +103,23 @@ def once(
     }
     write_json(record_path(root, stage, part), found)
     return found
+
+
+def damaged(root: Path) -> list[str]:
+    """Files whose bytes are not those that their commit record names; their records are deleted,
+    so that the next run makes them again."""
+    found = []
+    for path in sorted((root / "stats").rglob("part-*.json")):
+        outputs = read_json(path)["outputs"]
+        bad = [name for name, output in outputs.items() if not _is(root / name, output)]
+        if bad:
+            path.unlink()
+        found += bad
+    return found
+
+
+def _is(path: Path, output: dict[str, Any]) -> bool:
+    return path.exists() and file_hash(path) == output["xxh3"]
 
 
 # --- one writer at a time -------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import difflib
 import importlib.util
 import itertools
 import shutil
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from typing import Any
 
 from filters import normalize
 from filters.signals import GROUPS
-from pipeline import accounts, attach, corpus, progress
+from pipeline import accounts, attach, corpus, frozen, progress
 from pipeline.config import ConfigError
 from pipeline.files import read_json, remove_temporaries, write_json
 from pipeline.fingerprint import fingerprint, versions
@@ -40,9 +41,18 @@ class Prepared:
 
 
 def prepare(
-    settings: CorpusSettings, workers: int, limit: int | None = None, refresh: bool = False
+    settings: CorpusSettings,
+    workers: int,
+    limit: int | None = None,
+    refresh: bool = False,
+    verify: bool = False,
 ) -> Prepared:
     """Make or complete a corpus; what stands with the same fingerprint is not made again.
+
+    Args:
+        limit: only so many documents, by hash, into a folder of their own.
+        refresh: drop what was made from input files that changed or vanished.
+        verify: check the bytes of every file first; what is damaged is made again.
 
     Raises:
         ConfigError: the settings cannot be used; nothing was written.
@@ -55,7 +65,10 @@ def prepare(
     root = Path(settings.output)
     if limit is not None:
         root = root.with_name(f"{root.name}-limit-{limit}")
+    frozen.check(root, settings.heldout)
     with corpus.locked(root):
+        for name in corpus.damaged(root) if verify else []:
+            print(f"damaged, made again: {root / name}", file=sys.stderr)
         shards = plan_shards(root, files, settings.shard_bytes, refresh)
         job = plan_job(root, settings, shards, limit)
         made = missing(job)
@@ -94,9 +107,10 @@ def check(settings: CorpusSettings) -> None:
             "key `extractor`: trafilatura is not installed; `pip install 'assay[trafilatura]'`, "
             "or leave the key out for resiliparse"
         )
-    for path in settings.heldout.keep:
-        if not Path(path).exists():
-            raise ConfigError(f"key `heldout.keep`: no such file {path}")
+    try:
+        frozen.independent_version(settings.heldout)
+    except OSError as error:
+        raise ConfigError(f"key `heldout.independent`: {error}") from None
     load(settings.tokenizer)
 
 

@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import logging
 import shlex
+import signal
 import sys
 
 logging.disable(logging.WARNING)  # before Beam loads: it warns of Google packages it does not find
@@ -28,12 +30,24 @@ def run_local(job: Job, workers: int) -> None:
     """
     environment = None
     if workers > 1:
-        command = f"{shlex.quote(sys.executable)} -m pipeline.runners"
+        command = f"exec {shlex.quote(sys.executable)} -m pipeline.runners"
         environment = SubprocessSDKEnvironment(command_string=command)
     options = PipelineOptions(direct_num_workers=workers)
-    with beam.Pipeline(runner=FnApiRunner(environment), options=options) as pipeline:
-        build(pipeline, job)
+    try:
+        with beam.Pipeline(runner=FnApiRunner(environment), options=options) as pipeline:
+            build(pipeline, job)
+    except (OSError, ValueError) as error:
+        # Beam adds " [while running 'step']" and its own frames; a full disk needs neither.
+        raise type(error)(str(error).split(" [while running")[0]) from None
+
+
+def worker() -> None:
+    """Beam's worker process; it does not outlive the process that started it."""
+    if sys.platform == "linux":
+        set_parent_death_signal = 1
+        ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
+    sdk_worker_main.main(sys.argv)
 
 
 if __name__ == "__main__":
-    sdk_worker_main.main(sys.argv)
+    worker()

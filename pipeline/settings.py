@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 from pathlib import Path
@@ -89,6 +90,13 @@ class CorpusSettings(Settings):
     hard: tuple[Literal["empty", "not_text"], ...] = ("empty", "not_text")  # dropped at ingest
     shard_bytes: int = Field(32_000_000, ge=1_000)  # text of one shard, about
 
+    @field_validator("signals")
+    @classmethod
+    def _unique_signals(cls, signals: tuple[str, ...]) -> tuple[str, ...]:
+        if len(set(signals)) < len(signals):
+            raise ValueError("a group stands twice; name each once")
+        return signals
+
     @field_validator("inputs")
     @classmethod
     def _unique_sources(cls, inputs: tuple[Input, ...]) -> tuple[Input, ...]:
@@ -108,19 +116,22 @@ def load_corpus(path: str | Path, *, tokenizer_exists: bool = True) -> CorpusSet
     """
     path = Path(path)
     settings = load(path, CorpusSettings)
-    base = path.resolve().parent
 
-    def resolve(value: str) -> str:
+    def resolve(value: str, base: str = str(path.resolve().parent)) -> str:
         value = os.path.expandvars(value)
         if "$" in value:
             raise ConfigError(f"{path}: {value!r} names an environment variable that is not set")
-        return value if "://" in value or Path(value).is_absolute() else str(base / value)
+        absolute = "://" in value or Path(value).is_absolute()
+        return value if absolute else os.path.join(base, value)
 
-    inputs = tuple(i.model_copy(update={"files": resolve(i.files)}) for i in settings.inputs)
+    def resolve_glob(value: str) -> str:
+        return resolve(value, glob.escape(str(path.resolve().parent)))
+
+    inputs = tuple(i.model_copy(update={"files": resolve_glob(i.files)}) for i in settings.inputs)
     heldout = settings.heldout.model_copy(
         update={
             "keep": tuple(resolve(k) for k in settings.heldout.keep),
-            "independent": tuple(resolve(g) for g in settings.heldout.independent),
+            "independent": tuple(resolve_glob(g) for g in settings.heldout.independent),
         }
     )
     tokenizer = settings.tokenizer
@@ -131,7 +142,7 @@ def load_corpus(path: str | Path, *, tokenizer_exists: bool = True) -> CorpusSet
                 f"{path}: key `tokenizer`: no such file {tokenizer.file}; make one with "
                 f"`assay tokenizer train {path} --vocab-size 8000 --output {tokenizer.file}`"
             )
-    output = resolve(settings.output) if settings.output else str(base / "runs" / path.stem)
+    output = resolve(settings.output) if settings.output else resolve(f"runs/{path.stem}")
     return settings.model_copy(
         update={"inputs": inputs, "heldout": heldout, "tokenizer": tokenizer, "output": output}
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 
 import fsspec
 
@@ -41,17 +42,37 @@ def file_version(path: str) -> str:
 def fixed_part(pattern: str) -> str:
     """The folders before the first segment with `*`, `?` or `[`; of a plain path, its folder."""
     segments = pattern.split("/")
-    fixed = [index for index, segment in enumerate(segments) if glob.has_magic(segment)]
-    return "/".join([*segments[: fixed[0] if fixed else -1], ""])
+    fixed = [i for i, s in enumerate(segments) if glob.has_magic(_ESCAPED.sub("", s))]
+    return _unescaped("/".join([*segments[: fixed[0] if fixed else -1], ""]))
+
+
+_ESCAPED = re.compile(r"\[([*?[])\]")  # what glob.escape makes of a character of a folder's name
+
+
+def _unescaped(pattern: str) -> str:
+    return _ESCAPED.sub(r"\1", pattern)
 
 
 def _local(pattern: str) -> list[tuple[str, str]]:
-    if os.path.isdir(pattern):
-        raise IsADirectoryError(f"{pattern} is a folder; name its files, as in {pattern}/*.jsonl")
-    if os.path.isfile(pattern):  # also a name that holds a bracket
-        return [(pattern, os.path.basename(pattern))]
+    plain = _unescaped(pattern)
+    if os.path.isdir(plain):
+        raise IsADirectoryError(f"{plain} is a folder; name its files, as in {plain}/*.jsonl")
+    for path in (pattern, plain):  # also a name that holds a bracket
+        if os.path.isfile(path):
+            return [(path, os.path.basename(path))]
     paths = [path for path in glob.glob(pattern, recursive=True) if os.path.isfile(path)]
+    strange = [path for path in paths if not _is_text(path)]
+    if strange:
+        raise ValueError(f"{strange[0]!r}: the name is not UTF-8 and cannot be kept; rename it")
     return [(path, path.removeprefix(fixed_part(pattern))) for path in paths]
+
+
+def _is_text(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _stored(pattern: str) -> list[tuple[str, str]]:

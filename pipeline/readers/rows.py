@@ -13,6 +13,13 @@ from pipeline.settings import Input
 
 def from_row(row: Mapping[str, Any], offset: int, num_bytes: int, source: Input) -> Record | Bad:
     """Check the text field of `row` and take the id, the address and the kept fields along."""
+    try:
+        return _from_row(row, offset, num_bytes, source)
+    except RecursionError:  # orjson reads 1,024 levels, more than Python writes
+        return Bad(offset, num_bytes, "bad_json", "a field is nested too deeply to be kept")
+
+
+def _from_row(row: Mapping[str, Any], offset: int, num_bytes: int, source: Input) -> Record | Bad:
     if source.text not in row:
         detail = f"no field {source.text!r}; the record has {', '.join(map(repr, row)) or 'none'}"
         return Bad(offset, num_bytes, "missing_text", detail, excerpt(as_text(dict(row))))
@@ -26,7 +33,7 @@ def from_row(row: Mapping[str, Any], offset: int, num_bytes: int, source: Input)
     fields: dict[str, Any] = {}
     if row.get(source.id) is not None:
         fields["source_id"] = as_text(row[source.id])
-    if isinstance(row.get(source.url), str):
+    if isinstance(row.get(source.url), str) and row[source.url].strip():
         fields["url"] = as_text(row[source.url])
         fields["domain"] = domain(row[source.url])
     if source.keep:

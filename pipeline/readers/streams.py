@@ -18,6 +18,7 @@ Compression = Literal["gzip", "zstd"]
 
 PLAIN_BYTES = 1 << 20  # read at once from a plain file
 PACKED_BYTES = 1 << 16  # read at once from a compressed one: deflate expands at most 1032 times
+ZSTD_BYTES = 1 << 10  # ... from zstd, whose decoder drops the output of a call that fails
 
 
 class BrokenStream(Exception):
@@ -64,7 +65,7 @@ def chunks(path: str, begin: int = 0, end: int | None = None) -> Iterator[bytes]
         elif kind == "gzip":
             yield from _gunzip(_blocks(file, PACKED_BYTES, end))
         else:
-            yield from _unzstd(_blocks(file, PACKED_BYTES, end))
+            yield from _unzstd(_blocks(file, ZSTD_BYTES, end))
 
 
 def _blocks(file: IO[bytes], size: int, end: int | None) -> Iterator[bytes]:

@@ -62,3 +62,27 @@ def test_manifest_says_what_is_missing(tmp_path: Path) -> None:
     write_json(tmp_path / "corpus.json", {"format": 99})
     with pytest.raises(corpus.CorpusError, match="format 99, this version of assay reads 1"):
         corpus.manifest(tmp_path)
+
+
+def test_a_record_does_not_vouch_for_files_of_a_killed_attempt(tmp_path: Path) -> None:
+    """f1 stands; an attempt for f2 dies between its output and its record; f1 is wanted again."""
+    calls: list[str] = []
+    make(tmp_path, "f1", calls, "old")
+
+    def dies() -> dict[str, Any]:
+        (tmp_path / "documents" / "part-00000.parquet").write_text("new")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        corpus.once(tmp_path, "ingest", 0, "f2", [], dies)
+    make(tmp_path, "f1", calls, "old")
+    assert (tmp_path / "documents" / "part-00000.parquet").read_text() == "old"
+    assert calls == ["f1", "f1"]
+
+
+def test_damage_is_found_by_checksum(tmp_path: Path) -> None:
+    make(tmp_path, "f", [], "whole")
+    assert corpus.damaged(tmp_path) == []
+    (tmp_path / "documents" / "part-00000.parquet").write_text("whule")
+    assert corpus.damaged(tmp_path) == ["documents/part-00000.parquet"]
+    assert not corpus.record_path(tmp_path, "ingest", 0).exists(), "so that it is made again"

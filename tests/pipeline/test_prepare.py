@@ -273,6 +273,16 @@ def test_empty_inputs(prepared: Path, tmp_path: Path) -> None:
     assert "the inputs hold no record: all 2 files are empty" in done.stderr
 
 
+def test_verify_finds_and_mends_a_flipped_byte(prepared: Path, tmp_path: Path) -> None:
+    shutil.copytree(prepared.parent, tmp_path, dirs_exist_ok=True)
+    victim = tmp_path / "corpus" / "signatures" / "part-00000.arrow"
+    whole = victim.read_bytes()
+    victim.write_bytes(whole[:5000] + bytes([whole[5000] ^ 1]) + whole[5001:])
+    done = assay("prepare", tmp_path / "corpus.yaml", "--workers", "1", "--verify")
+    assert f"damaged, made again: {victim}" in done.stderr
+    assert victim.read_bytes() == whole
+
+
 def test_limit_takes_documents_by_hash(prepared: Path, tmp_path: Path) -> None:
     settings = copy_inputs(prepared, tmp_path)
     assay("prepare", settings, "--workers", "1", "--limit", "30")

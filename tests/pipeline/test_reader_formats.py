@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import glob
+import os
 from pathlib import Path
 
 import fsspec
@@ -93,3 +95,20 @@ def test_a_store(folder: Path) -> None:
     ]
     with pytest.raises(FileNotFoundError, match="no file matches memory://assay-globs/no"):
         list_files("memory://assay-globs/no.jsonl")
+
+
+def test_a_folder_with_glob_characters_is_fixed_once_escaped(tmp_path: Path) -> None:
+    folder = tmp_path / "we[i]rd *"
+    folder.mkdir()
+    (folder / "a.jsonl").write_text("{}\n")
+    (folder / "b.jsonl").write_text("{}\n")
+    escaped = glob.escape(str(folder))
+    assert [file for _, file in list_files(f"{escaped}/*.jsonl")] == ["a.jsonl", "b.jsonl"]
+    assert list_files(f"{escaped}/a.jsonl") == [(str(folder / "a.jsonl"), "a.jsonl")]
+
+
+def test_a_name_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
+    with open(os.fsencode(tmp_path) + b"/\xff.jsonl", "w"):
+        pass
+    with pytest.raises(ValueError, match="not UTF-8 and cannot be kept; rename it"):
+        list_files(f"{tmp_path}/*.jsonl")

@@ -321,3 +321,14 @@ def test_lines_hold_a_bounded_part_of_an_endless_line(monkeypatch: pytest.Monkey
     monkeypatch.setattr(jsonl, "MAX_LINE_BYTES", 1000)
     (line,) = jsonl.lines(iter([b"x" * 100] * 1000), 0)
     assert (line.num_bytes, len(line.data)) == (100_000, 1100)
+
+
+@pytest.mark.parametrize("field", ["id", "text", "other"])
+def test_a_field_nested_too_deeply_costs_its_record(tmp_path: Path, field: str) -> None:
+    deep = "[" * 1015 + "]" * 1015
+    other = '"text": "kept"' if field != "text" else '"x": 1'
+    path = tmp_path / "a.jsonl"
+    path.write_text(f'{{{other}, "{field}": {deep}}}\n{{"text": "next"}}\n')
+    source = Input(source="s", files="a.jsonl", text="text" if field != "other" else "gone")
+    found = [type(item).__name__ for item in jsonl.read(Piece(str(path), "a.jsonl"), source, "")]
+    assert found == ["Bad", "Bad" if field == "other" else "Record"]
