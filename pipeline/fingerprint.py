@@ -41,10 +41,17 @@ def code(module: str) -> str:
         path = _path(name)
         if name in seen or path is None:
             continue
-        tree = ast.parse(path.read_bytes())
-        waiting += _imports(tree)
-        seen[name] = ast.dump(_without_docstrings(tree))
+        seen[name], imported = _module(path)
+        waiting += imported
     return fingerprint(seen)
+
+
+@functools.cache
+def _module(path: Path) -> tuple[str, tuple[str, ...]]:
+    """Syntax tree of a file, without docstrings, and what it imports of this project."""
+    tree = ast.parse(path.read_bytes())
+    imported = tuple(_imports(tree))
+    return ast.dump(_without_docstrings(tree)), imported
 
 
 @functools.cache

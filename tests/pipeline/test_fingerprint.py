@@ -25,6 +25,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def code() -> str:
     subject.code.cache_clear()
+    subject._module.cache_clear()
     return subject.code("a.kernel")
 
 
