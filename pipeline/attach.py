@@ -166,6 +166,9 @@ def renew(root: Path, parts: list[int]) -> list[str]:
         kept = file_hash(path)
         prints = {part: fingerprint(kept, _documents_hash(root, part)) for part in parts}
         stale = [part for part in parts if record(root, stage, part, prints[part]) is None]
+        for gone in (root / "stats" / stage).glob("part-*"):
+            if part_number(gone) not in prints:
+                gone.unlink()
         table = pq.read_table(path) if stale else None
         for part in stale:
             output = root / stage / part_name(part)

@@ -176,6 +176,9 @@ def test_an_added_part_is_joined_alone(root: Path, tmp_path: Path) -> None:
         {"score": None},
     ]
     assert first.stat().st_mtime_ns == made
+    assert renew(root, [0, 2]) == ["mine"]  # a part that no input has any more
+    records = sorted(path.name for path in (root / "stats/signals/mine").iterdir())
+    assert records == ["part-00000.json", "part-00002.json"]
 
 
 def test_drop(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
