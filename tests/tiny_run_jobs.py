@@ -21,7 +21,9 @@ from trainer.parallel import World, join_world
 from trainer.settings import RunSettings
 
 SHAPE = {"width": 16, "depth": 1, "heads": 2, "kv_heads": 1, "ffn": 16}
-RUN = RunSettings.model_validate({"mixture": "m.yaml", "model": SHAPE, "tokens": "1k"})
+RUN = RunSettings.model_validate(
+    {"mixture": "m.yaml", "model": SHAPE, "tokens": "1k", "threads": 1}
+)
 ONE = World(0, 1, torch.device("cpu"), None)
 Pair = tuple[Decoder, torch.optim.Optimizer]
 

@@ -133,7 +133,7 @@ def test_settings_that_change_the_loss_are_refused(
 
 def test_other_settings_may_change(data: Path, run_yaml: Write) -> None:
     train(run_yaml("a", **SHORT))
-    free = {"micro_batch": 4, "checkpoint": {"keep": 1}, "threads": 1}
+    free = {"micro_batch": 4, "checkpoint": {"keep": 1}, "threads": 2}
     assert train(run_yaml("a", **SHORT, **free)).skipped
 
 
