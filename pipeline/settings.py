@@ -57,7 +57,7 @@ class Near(Settings):
 class Heldout(Settings):
     """Frozen evaluation text, chosen by content hash before any predicate."""
 
-    share: float = Field(0.005, ge=0, le=0.5)  # of the documents per language and source
+    share: float = Field(0.005, ge=0, le=0.5)  # of the texts per language and source; 0: no sets
     min_documents: int = Field(4, ge=0)  # per language and source with at least 20 times as many
     keep: tuple[str, ...] = ()  # heldout.json of earlier corpora, whose sets stay held out
     independent: tuple[str, ...] = ()  # globs of JSONL files that are evaluation text as a whole
