@@ -278,6 +278,16 @@ def test_a_near_copy_matches_whatever_the_containment(tmp_path: Path) -> None:
     assert contained == {"documents": 5, "excluded": 4, "matches": 3}
 
 
+def test_a_near_copy_of_a_kept_text_is_found_in_the_new_corpus(tmp_path: Path) -> None:
+    choose(tmp_path / "old", [[HELD]], Heldout(share=0.5))  # its hash lies below
+    assert sets(tmp_path / "old") == {"old/en/web": [HELD]}
+    keep = Heldout(share=0, keep=(str(tmp_path / "old" / "heldout.json"),))
+    texts = [f"{HELD} and more", f"{HELD.upper()}!", "something else"]
+    choose(tmp_path / "new", [texts], keep)
+    counters = heldout.match(tmp_path / "new", keep, Near(), 0)
+    assert counters == {"documents": 3, "excluded": 2, "matches": 2}
+
+
 def test_documents_are_counted_not_contents(tmp_path: Path) -> None:
     counters = match(tmp_path, [HELD] * 30 + ["else"] * 5, Heldout(), Near())
     assert counters == {"documents": 35, "excluded": 30, "matches": 1}
