@@ -1,7 +1,6 @@
 """`assay inspect CORPUS ID|URL|PHRASE`: one document with all that is known about it.
 
-A reject is read again from its file and offset, as it lies there: undecodable bytes as U+FFFD, a
-row of Parquet as JSON.
+A reject comes with its record, read again.
 """
 
 from __future__ import annotations
@@ -15,11 +14,8 @@ from typing import Any
 import duckdb
 
 from filters.presets import PRESETS, needs, reasons
-from pipeline.corpus import CorpusError, manifest
-from pipeline.readers import parquet
-from pipeline.readers.files import list_files
-from pipeline.readers.formats import format_of
-from pipeline.readers.streams import BrokenStream, chunks
+from pipeline.corpus import CorpusError
+from pipeline.rejects import read_again
 from pipeline.sql import connect
 
 ID = re.compile(r"[0-9a-fA-F]{6,32}")  # of a document, content or reject, or its beginning
@@ -223,28 +219,14 @@ def _near(found: Row) -> str:
 
 
 def _reject(root: Path, connection: duckdb.DuckDBPyConnection, what: str) -> Row:
-    """A reject by its id, read again from its file and offset."""
+    """A reject by its id, and its record again."""
     rows = _rejects(connection, what)
     if not rows:
         raise CorpusError(
             f"{root}: no document or reject is meant by {what!r}; give an id or content_hash (6 "
             "digits or more), an address with ://, or words exactly as they stand in the text"
         )
-    reject = rows[0]
-    settings = manifest(root)["settings"]
-    files = [i["files"] for i in settings["inputs"] if i["source"] == reject["source"]]
-    paths = {file: path for pattern in files for path, file in list_files(pattern)}
-    if reject["file"] not in paths:
-        raise CorpusError(
-            f"{root}: reject {reject['id']} came from {reject['file']} of source "
-            f"{reject['source']}, which is no longer among the inputs; put the file back"
-        )
-    path = paths[reject["file"]]
-    if format_of(reject["file"]) == "parquet":
-        raw = parquet.row_text(path, reject["offset"])
-    else:
-        raw = _bytes_at(path, reject["offset"], reject["num_bytes"]).decode(errors="replace")
-    return {"reject": reject, "again": raw or reject["excerpt"] or ""}
+    return {"reject": rows[0], "again": read_again(root, rows[0])}
 
 
 def _rejects(connection: duckdb.DuckDBPyConnection, what: str) -> list[Row]:
@@ -252,21 +234,6 @@ def _rejects(connection: duckdb.DuckDBPyConnection, what: str) -> list[Row]:
         return []
     query = "select * from rejects where starts_with(id, ?) order by id"
     return _rows(connection, query, [what.lower()])
-
-
-def _bytes_at(path: str, offset: int, num_bytes: int) -> bytes:
-    """A range of the uncompressed stream; what there is of it where the stream is broken."""
-    found = bytearray()
-    position = 0
-    try:
-        for chunk in chunks(path):
-            found += chunk[max(offset - position, 0) : max(offset + num_bytes - position, 0)]
-            position += len(chunk)
-            if position >= offset + num_bytes:
-                break
-    except BrokenStream:
-        pass
-    return bytes(found)
 
 
 def _rows(connection: duckdb.DuckDBPyConnection, query: str, values: list[Any]) -> list[Row]:

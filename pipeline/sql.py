@@ -24,6 +24,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from pipeline.relations import Corpus, View
 from pipeline.syntax import (
     SqlError,
     TableMacros,
@@ -35,7 +36,7 @@ from pipeline.syntax import (
     tree_of,
     with_tables,
 )
-from pipeline.views import STANDARD_VIEWS, Corpus, View
+from pipeline.views import STANDARD_VIEWS
 
 BATCH_ROWS = 10_000
 READ_NODES = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}

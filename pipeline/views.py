@@ -4,85 +4,24 @@
 group as a struct (`gopher.num_words`), language flat (`lang`), kept fields as `meta.<field>`,
 presets as `<preset>.pass`, and whether it is a duplicate or held out. Hashes are 32 hex digits.
 
-Row-aligned files are joined on (part, row number). A join costs about 0.07 s per million documents
-whether its columns are used or not (DuckDB 2.0, 2 cores), so `names` leaves out what a statement
-does not name; POSITIONAL JOIN was three times as fast, but silent about a missing part.
+Row-aligned files are joined on (part, row number); POSITIONAL JOIN was three times as fast (DuckDB
+2.0), but silent about a missing part.
 """
 
 from __future__ import annotations
 
-import glob
-import json
-import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
-import duckdb
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from filters.presets import PRESETS, expression, needs
+from filters.presets import expression
 from pipeline import schema
-from pipeline.corpus import manifest, part_paths
-from pipeline.files import read_json
+from pipeline.relations import Corpus, View, numbered
 from pipeline.syntax import quoted, text_literal
+from pipeline.totals import shards, sources, stages, timings
 
 FLAT_GROUPS = ("language",)  # signal groups whose columns stand in `documents` by themselves
 DERIVED = ("heldout", "duplicate", "near_duplicate", "kept")
-
-
-@dataclass(frozen=True)
-class Corpus:
-    """What a view is written from."""
-
-    root: Path
-    connection: duckdb.DuckDBPyConnection
-    manifest: dict[str, Any]
-    groups: Mapping[str, tuple[str, ...]]  # signal group -> its columns
-    presets: tuple[str, ...]  # those whose signals are there
-    names: frozenset[str] | None  # what will be asked for; None: all
-
-    @classmethod
-    def open(
-        cls, root: Path, connection: duckdb.DuckDBPyConnection, names: frozenset[str] | None
-    ) -> Corpus:
-        found = manifest(root)
-        groups = {
-            name: tuple(pq.read_schema(paths[0]).names)
-            for name in found["signals"]
-            if (paths := part_paths(root, f"signals/{name}"))
-        }
-        presets = tuple(name for name in PRESETS if needs(name) <= set(groups))
-        if names is not None:
-            names = _with_needs(names, groups, presets)
-        return cls(root, connection, found, groups, presets, names)
-
-    def asked(self, name: str) -> bool:
-        return self.names is None or name.lower() in self.names
-
-    def fields(self, group: str) -> tuple[str, ...]:
-        """Columns of a group that will be asked for: DuckDB reads all that a struct is made of."""
-        if self.asked(f"{group}.*"):
-            return self.groups[group]
-        return tuple(f for f in self.groups[group] if self.asked(f)) or self.groups[group][:1]
-
-    def table(self, name: str, columns: pa.Schema, *, numbered: bool = False) -> str:
-        """A FROM clause over all parts of a table; of no parts, an empty table."""
-        paths = [str(path) for path in part_paths(self.root, name)]
-        file = self.root / f"{name}.parquet"
-        paths += [str(file)] if file.exists() else []
-        if not paths:
-            empty = f"empty {name}"
-            self.connection.register(empty, columns.empty_table())
-            return quoted(empty)
-        files = ", ".join(text_literal(glob.escape(path)) for path in paths)
-        options = ", filename = true, file_row_number = true" if numbered else ""
-        return f"read_parquet([{files}]{options})"
-
-
-View = Callable[[Corpus], str]
 
 
 def documents(corpus: Corpus) -> str:
@@ -114,7 +53,7 @@ def documents(corpus: Corpus) -> str:
             columns.append(f"{column} as {name}")
     if corpus.asked("kept"):
         columns.append("not heldout and not duplicate and not near_duplicate as kept")
-    rows = _numbered(corpus, "documents", schema.DOCUMENTS)
+    rows = numbered(corpus, "documents", schema.DOCUMENTS)
     inner = f"select {', '.join(columns)} from ({rows}) as d {' '.join(joins)}"
     return f"select {_presets(corpus)} from ({inner})"
 
@@ -186,51 +125,24 @@ DERIVATIONS: Mapping[str, Callable[[Corpus], tuple[str, str]]] = {  # -> (join, 
 }
 
 
-def shards(corpus: Corpus) -> str:
-    """One row per part and source of it."""
-    rows = _numbered(corpus, "documents", schema.DOCUMENTS)
+def _aligned(corpus: Corpus, table: str, alias: str) -> str:
     return (
-        "select part, source, count(*) as documents, sum(num_bytes)::bigint as bytes "
-        f"from ({rows}) group by all order by all"
+        f"left join ({numbered(corpus, table, pa.schema([]))}) as {alias} "
+        f"on {alias}.part = d.part and {alias}.file_row_number = d.file_row_number"
     )
 
 
-def sources(corpus: Corpus) -> str:
-    tokens = "sum(num_tokens)::bigint" if corpus.manifest.get("tokenizer") else "null::bigint"
-    return (
-        "select source, count(*) as documents, sum(num_bytes)::bigint as bytes, "
-        f"{tokens} as tokens, avg(kept::int) as kept_share "
-        "from documents group by all order by all"
-    )
+def _struct(fields: tuple[str, ...], alias: str) -> str:
+    return f"struct_pack({', '.join(f'{quoted(f)} := {alias}.{quoted(f)}' for f in fields)})"
 
 
-def stages(corpus: Corpus) -> str:
-    """The totals of each stage, as JSON."""
-    found = corpus.manifest["stages"]
-    columns = {
-        "stage": pa.array(list(found), pa.string()),
-        "fingerprint": pa.array([stage["fingerprint"] for stage in found.values()], pa.string()),
-        "totals": pa.array([json.dumps(s["totals"]) for s in found.values()], pa.string()),
-        "seconds": pa.array([stage["seconds"] for stage in found.values()], pa.float64()),
-    }
-    corpus.connection.register("corpus.json stages", pa.table(columns))
-    return 'select * from "corpus.json stages"'
+def _meta(fields: list[str]) -> str:
+    return f"struct_pack({', '.join(f'{quoted(f)} := d.meta[{text_literal(f)}]' for f in fields)})"
 
 
-def timings(corpus: Corpus) -> str:
-    """One row per commit record: where the time went. `part` of a join is its partition."""
-    records = [read_json(path) for path in sorted((corpus.root / "stats").rglob("part-*.json"))]
-    columns = {
-        "stage": pa.array([r["stage"] for r in records], pa.string()),
-        "part": pa.array([r["part"] for r in records], pa.int32()),
-        "bytes": pa.array(
-            [sum(output["bytes"] for output in r["outputs"].values()) for r in records], pa.int64()
-        ),
-        "seconds": pa.array([r["seconds"] for r in records], pa.float64()),
-        "cpu_seconds": pa.array([r["cpu_seconds"] for r in records], pa.float64()),
-    }
-    corpus.connection.register("commit records", pa.table(columns))
-    return 'select * from "commit records"'
+def _shown(columns: pa.Schema, name: str, prefix: str = "") -> str:
+    column = f"{prefix}{quoted(name)}"
+    return f"lower(hex({column}))" if columns.field(name).type == schema.HASH else column
 
 
 def _plain(table: str, columns: pa.Schema) -> View:
@@ -253,47 +165,3 @@ STANDARD_VIEWS: Mapping[str, View] = {
     "stages": stages,
     "timings": timings,
 }
-# columns of `documents` that other names stand on
-NEEDS: Mapping[str, tuple[str, ...]] = {
-    "kept": ("heldout", "duplicate", "near_duplicate"),
-    "sources": ("heldout", "duplicate", "near_duplicate", "kept", "num_tokens"),
-}
-
-
-def _with_needs(
-    names: frozenset[str], groups: Mapping[str, tuple[str, ...]], presets: tuple[str, ...]
-) -> frozenset[str]:
-    """`names` with all that they stand on."""
-    found = set(names)
-    for preset in presets:
-        if preset in names and {"pass", f"{preset}.*"} & names:
-            found |= set(re.findall(r"\w+", expression(preset)))
-    for name in names:
-        found |= set(NEEDS.get(name, ()))
-    return frozenset(found)
-
-
-def _numbered(corpus: Corpus, table: str, columns: pa.Schema) -> str:
-    """All columns, and (part, file_row_number)."""
-    rows = corpus.table(table, columns, numbered=True)
-    return rf"select *, regexp_extract(filename, 'part-(\d+)[^/]*$', 1)::int as part from {rows}"
-
-
-def _aligned(corpus: Corpus, table: str, alias: str) -> str:
-    return (
-        f"left join ({_numbered(corpus, table, pa.schema([]))}) as {alias} "
-        f"on {alias}.part = d.part and {alias}.file_row_number = d.file_row_number"
-    )
-
-
-def _struct(fields: tuple[str, ...], alias: str) -> str:
-    return f"struct_pack({', '.join(f'{quoted(f)} := {alias}.{quoted(f)}' for f in fields)})"
-
-
-def _meta(fields: list[str]) -> str:
-    return f"struct_pack({', '.join(f'{quoted(f)} := d.meta[{text_literal(f)}]' for f in fields)})"
-
-
-def _shown(columns: pa.Schema, name: str, prefix: str = "") -> str:
-    column = f"{prefix}{quoted(name)}"
-    return f"lower(hex({column}))" if columns.field(name).type == schema.HASH else column
