@@ -67,12 +67,13 @@ def prepare(
         root = root.with_name(f"{root.name}-limit-{limit}")
     frozen.check(root, settings.heldout)
     with corpus.locked(root):
-        for name in corpus.damaged(root) if verify else []:
+        damaged = corpus.damaged(root) if verify else []
+        for name in damaged:
             print(f"damaged, made again: {root / name}", file=sys.stderr)
         shards = plan_shards(root, files, settings.shard_bytes, refresh)
         job = plan_job(root, settings, shards, limit)
         made = missing(job)
-        if made or not _described(job):
+        if made or damaged or not _described(job):
             (root / "corpus.json").unlink(missing_ok=True)
             remove_temporaries(root)
             if made:
