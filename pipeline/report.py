@@ -51,8 +51,8 @@ def funnel(root: Path) -> list[dict[str, Any]]:
     named = found["settings"]["languages"]
     for language in named:
         rows.append(_left(f"left: {language}", [f for f in left if f["language"] == language]))
-    rows.append(_left("left: others", [f for f in left if f["language"] not in named]))
-    return rows
+    others = [fate for fate in left if fate["language"] not in named]
+    return [*rows, _left("left: others", others)] if others else rows
 
 
 def _fates(root: Path) -> list[dict[str, Any]]:

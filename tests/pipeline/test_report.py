@@ -15,7 +15,7 @@ from corpus_parts import content
 from dedup import clusters
 from pipeline import schema
 from pipeline.corpus import part_name
-from pipeline.files import write_json
+from pipeline.files import read_json, write_json
 from pipeline.report import funnel, summary
 from pipeline.settings import Heldout, Input, Near
 from pipeline.transforms import heldout, near
@@ -147,10 +147,22 @@ def test_every_document_has_one_fate(
         "left": (len(fates["left"]), size["left"]),
         "left: zh": (len(left["zh"]), sum(len(t.encode()) for t in left["zh"])),
         "left: en": (len(left["en"]), sum(len(t.encode()) for t in left["en"])),
-        "left: others": (0, 0),
     }
     assert (len(texts()), len(fates["near duplicates"])) == (104, 3)
-    assert [row["note"] for row in funnel(root)][-4] == f"{size['left']:,} tokens"
+    assert [row["note"] for row in funnel(root)][-3] == f"{size['left']:,} tokens"
+
+
+def test_languages_that_the_settings_do_not_name_are_others(tmp_path: Path) -> None:
+    root = corpus(tmp_path / "corpus", 1)
+    named = {row["step"]: row for row in funnel(root)}
+    found = read_json(root / "corpus.json")
+    write_json(
+        root / "corpus.json", found | {"settings": {**found["settings"], "languages": ["en"]}}
+    )
+    rows = funnel(root)
+    assert [row["step"] for row in rows[-3:]] == ["left", "left: en", "left: others"]
+    assert rows[-1] == named["left: zh"] | {"step": "left: others"}
+    assert rows[-2] == named["left: en"]
 
 
 def test_one_part_and_many_give_the_same_funnel(tmp_path: Path) -> None:
