@@ -127,7 +127,7 @@ def ask(
         if isinstance(error, duckdb.OutOfMemoryException):
             raise SqlError(f"{str(error).splitlines()[0]}; ask for fewer rows or columns") from None
         if isinstance(error, duckdb.Error):
-            raise SqlError(str(error)) from None
+            raise SqlError(f"{error}{_hint(str(error), macros)}") from None
         raise
     finally:
         watchdog.cancel()
@@ -135,6 +135,17 @@ def ask(
 
 
 # --- statements -----------------------------------------------------------------------------------
+
+
+def _hint(message: str, macros: TableMacros) -> str:
+    """What is most likely meant, for the two mistakes that everyone makes."""
+    column = re.search(r'Referenced column "([^"]+)" not found', message)
+    if column:
+        return f"\nIf a text is meant: it stands in single quotes, '{column[1]}'"
+    function = re.search(r"Scalar Function with name (\w+) does not exist", message)
+    if function and function[1] in macros:
+        return f"\n{function[1]} is a table: ... from {function[1]}('mixture.yaml')"
+    return ""
 
 
 def parse(sql: str) -> dict[str, Any]:

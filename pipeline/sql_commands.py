@@ -27,6 +27,7 @@ EXAMPLE = f"""examples:
   assay sql runs/web "select lang, avg(gopher.pass::int) from documents group by all"
   assay sql runs/web "select reason, count(*) from rejects group by all" --format csv
   assay sql runs/web "from documents where kept" --format parquet --output kept.parquet
+  assay sql runs/web "select mixture_source, count(*) from selected('mixture.yaml') group by all"
 
 views: {", ".join(STANDARD_VIEWS)}; `describe documents` lists columns.
 JSON is one object a line."""

@@ -219,3 +219,11 @@ def test_table_macros_stand_where_tables_stand(root: Path) -> None:
 def test_schema_columns_are_all_shown(root: Path) -> None:
     described = [name for name, *_ in rows(root, "describe documents")]
     assert described[: len(schema.DOCUMENTS)] == schema.DOCUMENTS.names
+
+
+def test_the_two_mistakes_that_everyone_makes_are_answered(root: Path) -> None:
+    with pytest.raises(SqlError, match="it stands in single quotes, 'zh'"):
+        rows(root, "select count(*) from documents where lang = zh")
+    macros = {"selected": lambda connection, path: "documents"}
+    with pytest.raises(SqlError, match=r"selected is a table: ... from selected\('mixture.yaml'\)"):
+        rows(root, "select 1 from documents where selected('m.yaml')", macros=macros)
