@@ -16,8 +16,7 @@ from mixtures.heldout import HeldoutSet
 from mixtures.plan import Plan, PlannedSource, plan_from_dict
 from pipeline import schema
 from pipeline.corpus import part_name
-from trainer import items, loop, record, rescore
-from trainer.evaluate import Items
+from trainer import commands, loop, record, rescore
 from trainer.metrics import Progress
 from trainer.record import RunResult
 from trainer.settings import load_run
@@ -117,14 +116,14 @@ def use(data: Path, patch: Callable[[object, str, object], None] = setattr) -> N
     def plan_of(mixture: object, tokens: int, pack: bool = True) -> Plan:
         return replace(plan, tokens=tokens)
 
-    def items_of(plan: Plan, run: object) -> Items:
-        sets = heldout_sets() + heldout_sets(["我们在路上。", "🙂"], "zh")
-        return items.tokenize(sets, Path(plan.tokenizer_file), plan.bos_id)
+    def sets_of(run: object) -> list[HeldoutSet]:
+        return heldout_sets() + heldout_sets(["我们在路上。", "🙂"], "zh")
 
     for module in (loop, record):
         patch(module, "make_plan", plan_of)
+    patch(commands, "load_mixture", lambda path: None)
     for module in (loop, rescore):
-        patch(module, "heldout_items", items_of)
+        patch(module, "heldout_sets", sets_of)
 
 
 def train(path: Path, **options: Any) -> RunResult:

@@ -93,6 +93,22 @@ def train_killed_after(number: int, data: Path, path: Path) -> None:
     tiny_run.train(path)
 
 
+def train_killed_at_save(number: int, after: bool, data: Path, path: Path) -> None:
+    """Be killed just before or just after the checkpoint of a step is written."""
+    tiny_run.use(data)
+    save = checkpoint.save
+
+    def killed(*arguments: Any, **options: Any) -> None:
+        mine = arguments[3]["step"] == number
+        if after or not mine:
+            save(*arguments, **options)
+        if mine:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    checkpoint.save = killed
+    tiny_run.train(path)
+
+
 def train_rank(rank: int, size: int, data: Path, path: Path) -> None:
     """Train as torchrun would let this process do it."""
     tiny_run.use(data)

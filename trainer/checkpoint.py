@@ -29,8 +29,9 @@ from torch.distributed.checkpoint.state_dict import (
 from torch.distributed.checkpoint.state_dict_loader import load as read_state
 from torch.distributed.checkpoint.state_dict_saver import save as write_state
 
-from pipeline.files import file_hash, read_json, write_json
+from pipeline.files import file_hash, write_json
 from trainer.parallel import World, wait_for_all
+from trainer.saved import newest_first
 
 OPTIONS = StateDictOptions(flatten_optimizer_state_dict=True)  # keys by parameter name: resharding
 
@@ -65,38 +66,14 @@ def save(
             files[path.name] = {"bytes": path.stat().st_size, "xxh3_128": file_hash(path)}
         write_json(temporary / "manifest.json", {**record, "files": files})
         _sync(temporary)
-        shutil.rmtree(target, ignore_errors=True)  # there only if damaged: see `newest`
+        shutil.rmtree(target, ignore_errors=True)  # there only if damaged: see saved.py
         os.replace(temporary, target)
         _sync(folder)
         _link(folder / "latest", target.name)
-        for old in _newest_first(folder)[keep:]:
+        for old in newest_first(folder)[keep:]:
             shutil.rmtree(old)
     wait_for_all(world)
     return target
-
-
-def newest(folder: Path) -> Path | None:
-    """The newest checkpoint whose files are all as its manifest says."""
-    return next((path for path in _newest_first(folder) if damage(path) is None), None)
-
-
-def manifest(path: Path) -> dict[str, Any]:
-    """The `record` that a checkpoint was saved with, and its `files`."""
-    found: dict[str, Any] = read_json(path / "manifest.json")
-    return found
-
-
-def damage(path: Path) -> str | None:
-    """What is wrong with a checkpoint, None when nothing is."""
-    if not (path / "manifest.json").exists():
-        return f"{path}: no manifest.json; the checkpoint was never completed"
-    for name, known in manifest(path)["files"].items():
-        file = path / name
-        if not file.exists() or file.stat().st_size != known["bytes"]:
-            return f"{file}: missing, or not {known['bytes']} bytes long"
-        if file_hash(file) != known["xxh3_128"]:
-            return f"{file}: contents differ from the hash in manifest.json"
-    return None
 
 
 def load(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, world: World) -> None:
@@ -132,10 +109,6 @@ def _quiet() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "torch.distributed is disabled")
         yield
-
-
-def _newest_first(folder: Path) -> list[Path]:
-    return sorted(folder.glob("step-*"), reverse=True)
 
 
 def _link(link: Path, target: str) -> None:

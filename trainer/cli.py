@@ -22,7 +22,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "sql": ("mixtures.commands:sql", "ask a corpus with one SELECT"),
     "inspect": ("pipeline.inspect:main", "one document with all that is known about it"),
     "attach": ("pipeline.attach:main", "add your own columns to a corpus"),
-    "tokenizer": ("pipeline.tokenizer_commands:main", "train a tokenizer on the inputs of a corpus.yaml"),
+    "tokenizer": ("pipeline.tokenizer_commands:main", "a tokenizer trained on your own inputs"),
     "mix": ("mixtures.commands:mix", "the plan of a mixture, before anything runs"),
     "train": ("trainer.commands:train", "train a model on a mixture"),
     "evaluate": ("trainer.commands:evaluate", "bits per byte of the held-out sets"),

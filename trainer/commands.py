@@ -1,6 +1,7 @@
 """`assay train` and `assay evaluate`.
 
-Each imports torch when it is needed: --help and a finished run answer without its seconds.
+Each imports torch when it is needed: --help, a mistake in a settings file, a finished run and
+scores that stand are answered without its seconds.
 """
 
 from __future__ import annotations
@@ -12,9 +13,13 @@ from typing import Any
 
 import yaml
 
+from mixtures.commands import table
+from mixtures.spec import load_mixture
 from pipeline.config import ConfigError
 from trainer.metrics import Progress
 from trainer.record import finished_before
+from trainer.rescore import scores_of_run
+from trainer.scores import scores_by
 from trainer.settings import load_run
 
 TRAIN_HELP = """\
@@ -57,6 +62,7 @@ def train(argv: list[str]) -> int:
     result = None if options.fresh else finished_before(run)
     progress = Progress()
     if result is None:
+        load_mixture(run.mixture)  # refuses what cannot be used
         from trainer import loop
 
         result = loop.train(run, progress=progress, fresh=options.fresh)
@@ -84,12 +90,16 @@ def evaluate(argv: list[str]) -> int:
     parser.add_argument("--checkpoint", metavar="NAME", help="step-00000120; default: the newest")
     parser.add_argument("--by", choices=["set", "language", "source"], default="set")
     options = parser.parse_args(argv)
-    from trainer.evaluate import bits_per_byte
-    from trainer.rescore import rescore
-
     folder = Path(options.run)
-    path, table = rescore(folder, options.checkpoint)
-    for name, value in bits_per_byte(table, options.by).items():
-        print(f"{value:.4f}  {name}")
-    print(f"bits per byte of {path}; by document: {folder / 'evaluations.parquet'}")
+    scored = scores_of_run(folder, options.checkpoint, Progress())
+    rows: list[tuple[str, ...]] = [(options.by, "bits per byte", "documents", "bytes")]
+    rows += [
+        (name, f"{s.bits_per_byte:.4f}", f"{s.num_documents:,}", f"{s.num_bytes:,}")
+        for name, s in scores_by(scored.table, options.by).items()
+    ]
+    print("\n".join(table(rows)))
+    once = "" if options.by == "set" else "; a text that stands in several sets counts once"
+    print(f"\na row: all bits of its documents / all their bytes, so long ones weigh more{once}")
+    how = scored.news or "as scored before, on the same held-out sets"
+    print(f"{scored.checkpoint}: {how}; by document: {folder / 'evaluations.parquet'}")
     return 0

@@ -1,7 +1,4 @@
-"""Bits per byte of the held-out sets: nats / ln 2 / UTF-8 bytes of the original text.
-
-The figure of a set, a language or a source is the sum over its documents divided by the sum over
-its documents, never a mean of means (torchtitan #4167). What is kept is one row a document.
+"""Nats of the held-out documents under a model; scores.py makes bits per byte of them.
 
 What counts is the text. With a BOS token, each of its tokens is predicted from what stands before
 it. Without one, the first token of a document has nothing before it in training either: it is not
@@ -12,43 +9,17 @@ predicted once, from its own chunk.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 import torch
 from torch import nn
 
-from pipeline import schema
-from pipeline.files import replacing
+from trainer.items import Items
 from trainer.model import token_losses
 from trainer.parallel import World, sum_over_ranks
-
-EVALUATIONS = pa.schema(
-    [
-        ("step", pa.int64()),
-        ("set", pa.string()),
-        ("language", pa.string()),
-        ("source", pa.string()),
-        ("content_hash", schema.HASH),
-        ("nats", pa.float64()),  # of the scored tokens
-        ("num_bytes", pa.int64()),  # of the original text, of the scored tokens
-        ("num_tokens", pa.int64()),  # scored
-    ]
-)
-
-
-@dataclass(frozen=True)
-class Items:
-    """Held-out documents, ready to score: `table` has the columns of EVALUATIONS that are known."""
-
-    table: pa.Table
-    ids: tuple[np.ndarray, ...]  # of each document: [bos] text, without eos
+from trainer.scores import EVALUATIONS
 
 
 def score(
@@ -108,28 +79,3 @@ def scores_of(items: Items, step: int, nats: np.ndarray) -> pa.Table:
     table = items.table.append_column("step", pa.array([step] * len(nats), pa.int64()))
     table = table.append_column("nats", pa.array(nats, pa.float64()))
     return table.select(EVALUATIONS.names).cast(EVALUATIONS)
-
-
-def keep_scores(path: Path, table: pa.Table) -> None:
-    """Add the scores of one step to evaluations.parquet, in place of earlier ones of that step."""
-    if path.exists() and len(table):
-        others = pq.read_table(path).filter(pc.field("step") != table["step"][0])
-        table = pa.concat_tables([others, table])
-    with replacing(path) as temporary:
-        pq.write_table(table, temporary)
-
-
-def bits_per_byte(table: pa.Table, by: str = "set") -> dict[str, float]:
-    """Bits per byte by set, language or source: sum of nats / ln 2 / sum of bytes.
-
-    A text that stands in several sets counts once in its language and once in its source.
-    """
-    once = table.group_by([by, "content_hash"], use_threads=False).aggregate(
-        [("nats", "first"), ("num_bytes", "first")]
-    )
-    groups = once.group_by(by).aggregate([("nats_first", "sum"), ("num_bytes_first", "sum")])
-    return {
-        row[by]: row["nats_first_sum"] / math.log(2) / row["num_bytes_first_sum"]
-        for row in groups.sort_by(by).to_pylist()
-        if row["num_bytes_first_sum"]
-    }

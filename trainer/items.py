@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -14,22 +14,28 @@ import tokenizers
 
 from mixtures import heldout
 from mixtures.heldout import HeldoutSet
-from mixtures.plan import Plan
 from mixtures.spec import load_mixture
 from pipeline import tokenizer
 from pipeline.settings import Tokenizer
-from trainer.evaluate import EVALUATIONS, Items
+from trainer.scores import EVALUATIONS
 from trainer.settings import RunSettings
 
 # The columns of EVALUATIONS that are known before a model is.
 KNOWN = pa.schema([field for field in EVALUATIONS if field.name not in ("step", "nats")])
 
 
-def heldout_items(plan: Plan, run: RunSettings) -> Items:
-    """The held-out sets of all corpora of the mixture, in the tokenizer of the plan."""
+@dataclass(frozen=True)
+class Items:
+    """Held-out documents, ready to score: `table` has the columns of EVALUATIONS that are known."""
+
+    table: pa.Table
+    ids: tuple[np.ndarray, ...]  # of each document: [bos] text, without eos
+
+
+def heldout_sets(run: RunSettings) -> list[HeldoutSet]:
+    """The held-out sets of all corpora of the mixture, as far as `evaluate` reads them."""
     roots = load_mixture(run.mixture).corpora.values()
-    sets = heldout.evaluation_sets(roots, run.evaluate.max_bytes_per_set)
-    return tokenize(sets, Path(plan.tokenizer_file), plan.bos_id)
+    return heldout.evaluation_sets(roots, run.evaluate.max_bytes_per_set)
 
 
 def tokenize(sets: Sequence[HeldoutSet], tokenizer_file: Path, bos_id: int | None) -> Items:

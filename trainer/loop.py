@@ -24,9 +24,9 @@ from mixtures.loader import Loader
 from mixtures.plan import Plan, make_plan
 from pipeline.corpus import locked
 from pipeline.files import write_json
-from trainer import checkpoint
-from trainer.evaluate import Items, bits_per_byte, keep_scores, score, scores_of
-from trainer.items import heldout_items
+from trainer import checkpoint, saved
+from trainer.evaluate import score, scores_of
+from trainer.items import Items, heldout_sets, tokenize
 from trainer.metrics import Progress, append_log, continue_log, progress_text
 from trainer.model import Decoder, initialize, num_parameters
 from trainer.optim import clip_gradients, learning_rate, make_optimizer
@@ -38,6 +38,7 @@ from trainer.record import (
     refuse_other_run,
     remove_run,
 )
+from trainer.scores import bits_per_byte, keep_scores
 from trainer.settings import RunSettings
 from trainer.step import backward, precision
 
@@ -149,10 +150,10 @@ def _plan(run: RunSettings, world: World) -> Plan:
 
 def _resume(job: Job) -> int:
     """Load the newest good checkpoint, if any; returns the number of steps that are done."""
-    path = checkpoint.newest(job.folder / "checkpoints")
+    path = saved.newest(job.folder / "checkpoints")
     if path is None:
         return 0
-    manifest = checkpoint.manifest(path)
+    manifest = saved.manifest(path)
     job.loader.resume(manifest["data"])
     checkpoint.load(path, job.model, job.optimizer, job.world)
     if job.world.first:
@@ -163,7 +164,7 @@ def _resume(job: Job) -> int:
 def _run(job: Job, done: int) -> dict[str, Any]:
     """The steps after the first `done`, with what belongs between them; returns totals."""
     run, first = job.run, job.world.first
-    items = heldout_items(job.plan, run)
+    items = tokenize(heldout_sets(run), Path(job.plan.tokenizer_file), job.plan.bos_id)
     planned = steps(run, job.plan)
     row = (continue_log(job.folder / "metrics.jsonl", done) if first else None) or {"seconds": 0.0}
     for step in planned[done:]:
@@ -180,13 +181,15 @@ def _run(job: Job, done: int) -> dict[str, Any]:
         if first:
             append_log(job.folder / "metrics.jsonl", row)
             job.progress.update(progress_text(row, len(planned), planned[-1].tokens))
+        # Before the checkpoint: a run that is killed in between goes on from the one before and
+        # scores this step again; after it, the score would be lost.
+        if step.reaches(run.evaluate.every) and not step.last:
+            _evaluate(job, items, step.number)
         if step.reaches(run.checkpoint.every):
             position = step.position + step.windows
             state = {"step": step.number, "data": job.loader.state(position)}
             folder, keep = job.folder / "checkpoints", run.checkpoint.keep
             checkpoint.save(folder, job.model, job.optimizer, state, job.world, keep=keep)
-        if step.reaches(run.evaluate.every) and not step.last:
-            _evaluate(job, items, step.number)
     return {
         "steps": len(planned),
         "tokens": planned[-1].tokens,
@@ -234,8 +237,7 @@ def _evaluate(job: Job, items: Items, step: int) -> dict[str, float]:
     table = scores_of(items, step, nats)
     if job.world.first:
         keep_scores(job.folder / "evaluations.parquet", table)
-    bits = bits_per_byte(table)
-    if job.world.first:
-        text = ", ".join(f"{name} {value:.4f}" for name, value in bits.items())
-        job.progress.line(f"step {step}: bits per byte: {text or 'no held-out sets'}")
-    return bits
+        by_language = bits_per_byte(table, "language").items()
+        text = ", ".join(f"{name} {value:.4f}" for name, value in by_language)
+        job.progress.line(f"step {step}: bits per byte: {text}")
+    return bits_per_byte(table)

@@ -59,10 +59,10 @@ class Progress:
 
 
 def progress_text(row: dict[str, Any], num_steps: int, total_tokens: int) -> str:
-    """`step 12/120  loss 6.1034  21.9k tokens/s  0:03 left` from a line of metrics."""
+    """`step 12/120  loss 6.1034 nats/token  21.9k tokens/s  0:03 left` from a line of metrics."""
     left = (total_tokens - row["tokens"]) / row["tokens_per_second"]
     return (
-        f"step {row['step']}/{num_steps}  loss {row['loss']:.4f}  "
+        f"step {row['step']}/{num_steps}  loss {row['loss']:.4f} nats/token  "
         f"{row['tokens_per_second'] / 1000:.1f}k tokens/s  {clock(left)} left"
     )
 

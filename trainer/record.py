@@ -34,11 +34,13 @@ class RunResult:
     bits_per_byte: dict[str, float]  # of each held-out set at the end
 
     def told(self) -> str:
-        """The result as one line."""
+        """The result, and where the scores are."""
         done = "had finished before" if self.skipped else f"took {clock(self.seconds)}"
         return (
             f"{self.folder}: {self.tokens:,} tokens in {self.steps:,} steps {done}; "
-            f"last loss {self.loss:.4f}"
+            f"last loss {self.loss:.4f} nats per token\n"
+            f"bits per byte by set: assay evaluate {self.folder}; "
+            f"by document: {self.folder / 'evaluations.parquet'}"
         )
 
 

@@ -11,7 +11,7 @@ import tiny_run_jobs as jobs
 import torch
 from tiny_run_jobs import ONE, RUN, pair, save, whole_state
 
-from trainer import checkpoint
+from trainer import checkpoint, saved
 from trainer.model import Decoder
 
 
@@ -23,10 +23,10 @@ def test_killed_while_writing_the_one_before_loads(tmp_path: Path, moment: str) 
     codes = clean_process.run(tmp_path, (jobs.save_killed_at, (moment, folder)))
     assert codes == [-signal.SIGKILL]
     assert len(list(folder.glob(".step-*.tmp"))) == 1
-    assert checkpoint.newest(folder) == first
+    assert saved.newest(folder) == first
     second = save(folder, 2, 1, keep=1)
     assert {path.name for path in folder.iterdir()} == {"latest", "step-00000002"}
-    assert checkpoint.newest(folder) == second
+    assert saved.newest(folder) == second
 
 
 def test_any_number_of_processes_loads_it(tmp_path: Path) -> None:
@@ -89,19 +89,17 @@ def test_the_newest_ones_stay(tmp_path: Path) -> None:
     for step in (1, 2, 30, 4):
         save(tmp_path, step, 0, keep=2)
     assert sorted(p.name for p in tmp_path.glob("step-*")) == ["step-00000004", "step-00000030"]
-    assert checkpoint.manifest(tmp_path / "step-00000030")["step"] == 30
+    assert saved.manifest(tmp_path / "step-00000030")["step"] == 30
 
 
 def test_damage_is_named(tmp_path: Path) -> None:
     path = save(tmp_path, 1, 0)
-    assert checkpoint.damage(path) is None
+    assert saved.damage(path) is None
     (path / ".metadata").unlink()
-    assert checkpoint.damage(path) == (
+    assert saved.damage(path) == (
         f"{path / '.metadata'}: missing, or not "
-        f"{checkpoint.manifest(path)['files']['.metadata']['bytes']} bytes long"
+        f"{saved.manifest(path)['files']['.metadata']['bytes']} bytes long"
     )
     (path / "manifest.json").unlink()
-    assert checkpoint.damage(path) == (
-        f"{path}: no manifest.json; the checkpoint was never completed"
-    )
-    assert checkpoint.newest(tmp_path) is None
+    assert saved.damage(path) == (f"{path}: no manifest.json; the checkpoint was never completed")
+    assert saved.newest(tmp_path) is None

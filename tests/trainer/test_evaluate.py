@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 import torch
 
 from mixtures.heldout import HeldoutSet
 from pipeline import schema
-from trainer.evaluate import EVALUATIONS, Items, bits_per_byte, keep_scores, score, scores_of
-from trainer.items import tokenize
+from trainer.evaluate import score
+from trainer.items import Items, tokenize
 from trainer.model import Decoder, initialize
 from trainer.parallel import World
 from trainer.settings import Model
@@ -59,42 +57,6 @@ def test_each_token_but_the_first_is_scored_once(batch_windows: int) -> None:
 
 def test_no_items_give_no_scores() -> None:
     assert score(_model(), _items([]), 8, 4, ONE).tolist() == []
-
-
-def test_the_figure_is_a_ratio_of_sums() -> None:
-    """torchtitan #4167: the mean of 2/1 and 90/9 is 6, the figure is 9.2."""
-    ln2 = math.log(2)
-    table = _scores(("a", "en", 1, 2 * ln2, 1), ("a", "zh", 2, 90 * ln2, 9), ("b", "zh", 3, 0, 0))
-    assert bits_per_byte(table) == {"a": pytest.approx(9.2)}
-    assert bits_per_byte(table, "language") == {"en": pytest.approx(2), "zh": pytest.approx(10)}
-
-
-def test_a_text_in_two_sets_counts_once_in_its_language() -> None:
-    ln2 = math.log(2)
-    table = _scores(("a", "en", 1, 2 * ln2, 1), ("b", "en", 1, 2 * ln2, 1), ("b", "en", 2, ln2, 2))
-    assert bits_per_byte(table) == {"a": pytest.approx(2), "b": pytest.approx(1)}
-    assert bits_per_byte(table, "language") == {"en": pytest.approx(1)}  # 5/4 when counted twice
-    assert bits_per_byte(table, "source") == {"s": pytest.approx(1)}
-
-
-def _scores(*rows: tuple[str, str, int, float, int]) -> pa.Table:
-    names = ("set", "language", "content_hash", "nats", "num_bytes")
-    found = [dict(zip(names, row, strict=True)) | {"source": "s"} for row in rows]
-    return pa.Table.from_pylist(found)
-
-
-def test_scores_of_a_step_replace_those_of_the_same_step(tmp_path: Path) -> None:
-    path, items = tmp_path / "evaluations.parquet", _items([3, 4])
-    for step, nats in ((8, [1.0, 2.0]), (16, [3.0, 4.0]), (8, [5.0, 6.0])):
-        keep_scores(path, scores_of(items, step, np.array(nats)))
-    table = pq.read_table(path)
-    assert table.schema.equals(EVALUATIONS)
-    assert list(zip(table["step"].to_pylist(), table["nats"].to_pylist(), strict=True)) == [
-        (16, 3.0),
-        (16, 4.0),
-        (8, 5.0),
-        (8, 6.0),
-    ]
 
 
 TEXTS = ("the cat", "我们在", "🙂", "a", "", " x", "line\r\nline")

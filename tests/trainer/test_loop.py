@@ -20,7 +20,7 @@ from tiny_run import losses, train
 
 from pipeline.config import ConfigError
 from pipeline.corpus import CorpusError
-from trainer import checkpoint, loop, record
+from trainer import loop, record, saved
 from trainer.loop import TrainingError, steps
 from trainer.record import RunResult
 from trainer.settings import load_run
@@ -77,6 +77,23 @@ def test_killed_and_resumed_the_losses_are_the_same_bits(
     assert kept == ["latest", "step-00000016", "step-00000020"]
 
 
+@pytest.mark.parametrize("after", [False, True])
+def test_killed_around_a_checkpoint_no_evaluation_is_lost(
+    data: Path, run_yaml: Write, tmp_path: Path, after: bool
+) -> None:
+    changes = {"tokens": 12 * 4 * 32}
+    whole = train(run_yaml("whole", **changes))
+    path = run_yaml("killed", **changes)
+    [code] = clean_process.run(tmp_path, (jobs.train_killed_at_save, (8, after, data, path)))
+    assert code == -signal.SIGKILL
+    killed = train(path)
+    scores = [
+        pq.read_table(folder / "evaluations.parquet") for folder in (killed.folder, whole.folder)
+    ]
+    assert sorted(set(scores[1]["step"].to_pylist())) == [8, 12]
+    assert scores[0].equals(scores[1])
+
+
 def test_two_at_once_do_not_write_into_each_other(data: Path, run_yaml: Write) -> None:
     path = run_yaml("a", **SHORT)
     folder = path.parent / "runs" / "a"
@@ -107,10 +124,10 @@ def test_a_damaged_checkpoint_is_passed_over(data: Path, run_yaml: Write) -> Non
     content = bytearray(victim.read_bytes())
     content[len(content) // 2] ^= 1
     victim.write_bytes(content)
-    assert checkpoint.damage(newest) == f"{victim}: contents differ from the hash in manifest.json"
+    assert saved.damage(newest) == f"{victim}: contents differ from the hash in manifest.json"
     train(path)
     assert losses(whole.folder) == before
-    assert checkpoint.damage(newest) is None
+    assert saved.damage(newest) is None
 
 
 @pytest.mark.parametrize(

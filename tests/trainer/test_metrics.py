@@ -54,7 +54,7 @@ def test_a_terminal_gets_one_line_rewritten(monkeypatch: pytest.MonkeyPatch) -> 
 def test_progress_text() -> None:
     row = {"step": 12, "tokens": 400, "loss": 6.10344, "tokens_per_second": 200.0}
     text = metrics.progress_text(row, 30, 1000)
-    assert text == "step 12/30  loss 6.1034  0.2k tokens/s  0:03 left"
+    assert text == "step 12/30  loss 6.1034 nats/token  0.2k tokens/s  0:03 left"
 
 
 @pytest.mark.parametrize(
