@@ -53,6 +53,13 @@ CODECS = {
     "utf-16be": "utf-8",
 }
 
+# Codecs of Python that are no encoding of pages: they make bytes, need another error handler,
+# inflate, or turn escapes into lone surrogates. A page that names one declares nothing.
+NOT_FOR_PAGES = {
+    "base64", "bz2", "hex", "quopri", "rot-13", "uu", "zlib",
+    "idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape", "utf-7",
+}  # fmt: skip
+
 # uchardet's guesses that the web does not bear out: DOS code pages and rare parts of ISO 8859 for
 # Latin text with few accents. The right one is nearly always windows-1252, for -16 its neighbour.
 GUESSES = {
@@ -133,9 +140,10 @@ def _codec(name: str | None) -> str | None:
         return None
     name = name.strip().lower()
     try:
-        return codecs.lookup(CODECS.get(name, name)).name
+        codec = codecs.lookup(CODECS.get(name, name)).name
     except LookupError:
         return None
+    return None if codec in NOT_FOR_PAGES else codec
 
 
 def _guess(data: bytes) -> str | None:

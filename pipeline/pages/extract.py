@@ -7,7 +7,6 @@ and every text node of one 3-byte character, so "见<a>链接</a>。" loses its 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 from resiliparse.extract.html2text import extract_plain_text
@@ -52,10 +51,11 @@ def main_text(tree: Tree, html: str, extractor: str) -> str:
 
 
 def _resiliparse(tree: Tree) -> str:
-    everything = len(tree.body.text_content)
     main = select(tree.body, "main, [role=main]")
-    if len(main) == 1 and len(main[0].text_content) >= MIN_MAIN_SHARE * everything:
-        tree.body.replace_children(main[0])
+    if len(main) == 1:
+        everything = len(tree.body.text_content)
+        if len(main[0].text_content) >= MIN_MAIN_SHARE * everything:
+            tree.body.replace_children(main[0])
     return _text(tree, BOILERPLATE)
 
 
@@ -81,4 +81,4 @@ EXTRACTORS: dict[str, Callable[[Tree], str]] = {
 
 def _text(tree: Tree, skip: list[str]) -> str:
     text = extract_plain_text(tree, preserve_formatting=True, alt_texts=False, skip_elements=skip)
-    return re.sub(r"[ \t]+\n", "\n", text).strip("\n")
+    return "\n".join([line.rstrip(" \t") for line in text.split("\n")]).strip("\n")

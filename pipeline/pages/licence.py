@@ -12,6 +12,7 @@ _CC = re.compile(
     r"creativecommons\.org/(?:licenses/([a-z-]+)/(\d\.\d)|publicdomain/(zero|mark)/(\d\.\d))",
     re.IGNORECASE,
 )
+_RELATION = re.compile(r"\b(?i:rel)\s*=[^<>]*license")
 _PUBLIC_DOMAIN = {"zero": "CC0", "mark": "PDM"}
 RIGHTS = ("dc.rights", "dcterms.rights", "dcterms.license", "dc.license", "copyright")
 
@@ -21,7 +22,7 @@ def licence(tree: Any, html: str, metas: Mapping[str, str]) -> tuple[str | None,
 
     A licence is a short name (`CC-BY-SA-4.0`) where its address says so, else what the page gives.
     """
-    if "license" in html or "creativecommons.org" in html:
+    if "creativecommons.org/" in html or ("license" in html and _RELATION.search(html)):
         links = select(
             tree.document,
             'a[rel~="license"], link[rel~="license"], a[href*="creativecommons.org/"]',

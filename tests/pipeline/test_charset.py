@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.pages.charset import BadCharset, decode, meta_charset
+from pipeline.pages.charset import NOT_FOR_PAGES, BadCharset, decode, meta_charset
 
 ZH = "世界人权宣言：人人生而自由，在尊严和权利上一律平等。"
 ZH += "他们赋有理性和良心，并应以兄弟关系的精神相对待。"
@@ -57,6 +57,11 @@ def test_pages_that_do_not_say(text: str, encoding: str, charset: str) -> None:
 )
 def test_declared(text: str, encoding: str, declared: str, charset: str) -> None:
     assert decode(text.encode(encoding), declared) == (text, charset)
+
+
+@pytest.mark.parametrize("declared", sorted(NOT_FOR_PAGES))
+def test_codecs_that_are_no_encoding_of_pages(declared: str) -> None:
+    assert decode(b"plain +2AA- \\ud800", declared) == ("plain +2AA- \\ud800", "utf-8")
 
 
 def test_one_bad_byte_costs_one_character() -> None:
