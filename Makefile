@@ -27,7 +27,7 @@ bench: $(STAMP)        ## figures of README and docs/performance.md
 
 study: $(STAMP)        ## raw against filtered on the real text in $$ASSAY_CORPUS
 	cd benchmarks/study && PATH="$(CURDIR)/$(BIN):$$PATH" && \
-	assay tokenizer train corpus.yaml --vocab-size 6000 --sample 10MB \
+	assay tokenizer train corpus.yaml --vocab-size 6000 --sample 10MB --overwrite \
 	    --output $(CURDIR)/.cache/study/tokenizer.json && \
 	assay prepare corpus.yaml && assay ablate study.yaml
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import xxhash
 
-from pipeline.accounts import file_accounts
 from pipeline.corpus import record_path
 from pipeline.files import read_json
 from pipeline.prepare import check, plan_job
@@ -19,72 +20,90 @@ from pipeline.readers.streams import BrokenStream, chunks
 from pipeline.run import run_part
 from pipeline.settings import CorpusSettings
 from pipeline.shards import Key, input_files, load_shards, spill_folder, write_shards
+from pipeline.stages import Job
 
 SAMPLE_BYTES = 16_000_000  # of text, about: some seconds
 EXPANSION = 3  # bytes of text in a byte of a large compressed file, about
 
 
 def estimate(settings: CorpusSettings, workers: int) -> str:
-    """Run the stages of a part on pieces of the input and say what all of it would take.
+    """Run the stages of a part on pieces of every source and say what all of it would take.
 
-    Pieces are taken by a hash of their names until they hold SAMPLE_BYTES. Joins (near duplicates,
-    held-out text) are not in it: on 72 MB of real text they were a tenth of the time.
+    Of each source pieces are taken by a hash of their names, its share of SAMPLE_BYTES, at least
+    one. Joins (near duplicates, held-out text) and start-up are not in it: on 72 MB of real text
+    they were a tenth of the time and 6 seconds.
     """
     check(settings)
     files = input_files(settings)
     with tempfile.TemporaryDirectory(prefix="assay-estimate-") as folder:
         root = Path(folder)
-        pieces, total = _pieces(files, settings.shard_bytes, root)
-        sample = _sample(pieces)
+        pieces, totals = _pieces(files, settings.shard_bytes, root)
+        sample = _sample(pieces, totals)
         write_shards(root, files, sample)
-        shards = load_shards(root)
-        job = plan_job(root, settings, shards)
-        for shard in shards:
+        job = plan_job(root, settings, load_shards(root))
+        for shard in job.shards:
             for stage in job.part_stages:
                 run_part(job, stage, shard)
-        records = {
-            stage: [
-                read_json(record_path(root, job.record_name(stage), shard.part)) for shard in shards
-            ]
-            for stage in job.part_stages
-        }
-    scale = total / max(1, sum(piece.num_bytes for _, piece in sample))
-    everything = [record for made in records.values() for record in made]
-    cpu_seconds = sum(record["cpu_seconds"] for record in everything)
-    disk = sum(o["bytes"] for record in everything for o in record["outputs"].values())
-    accounts = file_accounts(records["ingest"]).values()
-    seen = sum(counts["records"] for counts in accounts)
-    kept = sum(counts["kept"] for counts in accounts)
-    text = sum(record["counters"]["bytes"] for record in records["ingest"])
-    tokens = sum(record["counters"]["tokens"] for record in records["tokens"])
+        rows = [_row(job, source, totals[source]) for source in totals]
+    everything = {key: sum(row[key] for row in rows) for key in rows[0] if key != "source"}
     lines = [
-        f"sample: {len(sample)} of {len(pieces)} pieces, {seen:,} records, {text / 1e6:,.1f} MB of "
-        f"text, {cpu_seconds:.1f} CPU seconds",
-        f"all of it, about: {seen * scale:,.0f} records, {text * scale / 1e6:,.0f} MB of text, "
-        f"{tokens * scale:,.0f} tokens",
-        f"  time  {cpu_seconds * scale / workers:,.0f} s with {workers} workers, before joins",
-        f"  disk  {disk * scale / 1e6:,.0f} MB",
-        f"  kept  {kept / max(1, seen):.1%} of the records become documents",
+        f"sample: {len(sample)} of {len(pieces)} pieces, {everything['seen']:,} records",
+        "all of it, about, before joins:",
+        *(_line(row["source"], row) for row in rows),
+        _line("all", everything),
+        f"time   at least {everything['cpu_seconds'] / workers:,.0f} s with {workers} workers",
+        f"disk   {everything['disk'] / 1e6:,.0f} MB, packed windows apart",
     ]
     return "\n".join(lines)
 
 
+def _row(job: Job, source: str, text_bytes: int) -> dict[str, Any]:
+    """What a source would take: the counters of its sample, scaled to all of its text."""
+    shards = [shard for shard in job.shards if shard.source == source]
+    scale = text_bytes / max(1, sum(shard.text_bytes for shard in shards))
+    records = {
+        stage: [read_json(record_path(job.root, job.record_name(stage), s.part)) for s in shards]
+        for stage in job.part_stages
+    }
+    made = [record for stage in records.values() for record in stage]
+    files = [c for record in records["ingest"] for c in record["counters"]["files"].values()]
+    seen = sum(counts["records"] for counts in files)
+    return {
+        "source": source,
+        "seen": seen,
+        "records": seen * scale,
+        "documents": sum(counts["kept"] for counts in files) * scale,
+        "bytes": sum(record["counters"]["bytes"] for record in records["ingest"]) * scale,
+        "tokens": sum(record["counters"]["tokens"] for record in records["tokens"]) * scale,
+        "disk": sum(o["bytes"] for record in made for o in record["outputs"].values()) * scale,
+        "cpu_seconds": sum(record["cpu_seconds"] for record in made) * scale,
+    }
+
+
+def _line(name: str, row: dict[str, Any]) -> str:
+    kept = row["documents"] / max(1, row["records"])
+    return (
+        f"  {name:<20}{row['records']:>14,.0f} records, {kept:6.1%} kept, "
+        f"{row['bytes'] / 1e6:>10,.1f} MB, {row['tokens']:>16,.0f} tokens"
+    )
+
+
 def _pieces(
     files: dict[Key, str], shard_bytes: int, root: Path
-) -> tuple[list[tuple[str, Piece]], int]:
-    """All pieces with their sources, and the bytes of text in all files, about. Of a stream that
+) -> tuple[list[tuple[str, Piece]], dict[str, int]]:
+    """All pieces with their sources, and the bytes of text of each source, about. Of a stream that
     would have to be written out first, the head stands for the whole."""
     pieces: list[tuple[str, Piece]] = []
-    total = 0
+    totals = Counter[str]()
     for (source, file), path in files.items():
         found = cut(path, file, shard_bytes)
         if found is None:
             found = [_head(path, file, root / spill_folder((source, file)))]
-            total += EXPANSION * file_size(path)
+            totals[source] += EXPANSION * file_size(path)
         else:
-            total += sum(piece.num_bytes for piece in found)
+            totals[source] += sum(piece.num_bytes for piece in found)
         pieces += [(source, piece) for piece in found]
-    return pieces, total
+    return pieces, dict(totals)
 
 
 def _head(path: str, file: str, folder: Path) -> Piece:
@@ -101,13 +120,14 @@ def _head(path: str, file: str, folder: Path) -> Piece:
     return Piece(str(folder / "head"), file, num_bytes=len(whole))
 
 
-def _sample(pieces: list[tuple[str, Piece]]) -> list[tuple[str, Piece]]:
-    """Pieces in order of a hash of their names until they hold SAMPLE_BYTES of text."""
+def _sample(pieces: list[tuple[str, Piece]], totals: dict[str, int]) -> list[tuple[str, Piece]]:
+    """Of each source, pieces in order of a hash of their names until they hold its share."""
+    share = {s: SAMPLE_BYTES * n / max(1, sum(totals.values())) for s, n in totals.items()}
     chosen: list[tuple[str, Piece]] = []
     for source, piece in sorted(pieces, key=_hash):
-        chosen.append((source, piece))
-        if sum(p.num_bytes for _, p in chosen) >= SAMPLE_BYTES:
-            break
+        if share[source] > 0:
+            chosen.append((source, piece))
+            share[source] -= piece.num_bytes
     return chosen
 
 

@@ -51,8 +51,14 @@ def main(argv: list[str]) -> int:
     verb.add_argument("--vocab-size", type=int, required=True, help="entries, at least 257")
     verb.add_argument("--output", type=Path, required=True, help="tokenizer.json to write")
     verb.add_argument("--sample", default="50MB", help="text to train on (default %(default)s)")
+    verb.add_argument("--overwrite", action="store_true", help="replace an --output that stands")
     options = parser.parse_args(argv)
 
+    if options.output.exists() and not options.overwrite:
+        raise ConfigError(
+            f"{options.output} stands already, and every corpus made with it would be tokenized "
+            "again; give another --output, or --overwrite"
+        )
     settings = load_corpus(options.corpus, tokenizer_exists=False)
     texts = sample(documents(settings), parse_bytes(options.sample))
     num_bytes = sum(len(text.encode()) for text in texts)
@@ -99,7 +105,8 @@ def documents(settings: CorpusSettings) -> Iterator[tuple[bytes, str]]:
             for item in read(Piece(path, file), source, settings.extractor):
                 if isinstance(item, Record):
                     text, _ = normalize(item.text)
-                    yield document_id(source.source, file, item.offset), text
+                    if text.strip():
+                        yield document_id(source.source, file, item.offset), text
 
 
 def sample(documents: Iterable[tuple[bytes, str]], num_bytes: int) -> list[str]:

@@ -19,7 +19,7 @@ COPIES = """
 select count(*) as copies, any_value(source) as source, any_value(left(text, 40)) as text
 from documents group by content_hash order by copies desc, text limit 8"""
 
-TOKENIZER = "--vocab-size 4000 --sample 4MB --output tokenizer.json"
+TOKENIZER = "--vocab-size 4000 --sample 4MB --output tokenizer.json --overwrite"
 STEPS = (
     ("real text, by pip alone", "python data.py"),
     ("a tokenizer of its own", f"assay tokenizer train corpus.yaml {TOKENIZER}"),
