@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 import yaml
+from mixture_corpus import Doc, Tiny, write_corpus
 
-from pipeline.files import write_json
+from pipeline.files import read_json, write_json
 from trainer.ablation.commands import ablate
 
 FAKE_TRAIN = (sys.executable, str(Path(__file__).with_name("fake_train.py")))
@@ -20,6 +21,14 @@ STUDY = {
     "primary": {"languages": {"zh": 0.5, "en": 0.5}},
     "output": "study",
     "workers": 2,
+}
+# 40 documents of 200 to 239 bytes, two of them near copies, and two held-out ones besides.
+TEXTS = {
+    "docs": [
+        Doc(f"{n:02d} " + "x" * (197 + n), "en" if n % 2 else "zh", "pages") for n in range(40)
+    ],
+    "pairs": [(0, 1)],
+    "kept": [Doc("held out", "en", "pages"), Doc("留下的", "zh", "页面 & <b>")],
 }
 
 
@@ -53,7 +62,7 @@ def make_folder(path: Path) -> Path:
         "records": 50,
         "not_sampled": 0,
         "reasons": {"bad_json": 50},
-        "documents": 0,  # nothing of a corpus but its records is read
+        "documents": 0,
         "bytes": 0,
     }
     heldout = {"documents": 0, "sets": 0, "independent_rejected": 0}
@@ -62,10 +71,17 @@ def make_folder(path: Path) -> Path:
         "heldout": {**stage, "totals": heldout},
         "matches": {**stage, "totals": {"documents": 0}},
     }
-    corpus = path / "corpus"
-    settings = {"languages": ["zh", "en"]}
-    write_json(corpus / "corpus.json", {"format": 1, "settings": settings, "stages": stages})
-    record = {"outputs": {"documents/part-00000.parquet": {"bytes": 9, "xxh3": "abc"}}}
+    corpus = write_corpus(path / "corpus", Tiny(**TEXTS, name="web"))
+    found = read_json(corpus / "corpus.json")
+    found["settings"]["languages"] = ["zh", "en"]
+    write_json(corpus / "corpus.json", {**found, "stages": {**found["stages"], **stages}})
+    record = {
+        "stage": "ingest",
+        "part": 0,
+        "seconds": 1,
+        "cpu_seconds": 1,
+        "outputs": {"documents/part-00000.parquet": {"bytes": 9, "xxh3": "abc"}},
+    }
     write_json(corpus / "stats" / "ingest" / "part-00000.json", record)
     write_yaml(
         path / "mixture.yaml",
@@ -73,7 +89,7 @@ def make_folder(path: Path) -> Path:
             "corpora": {"web": "corpus"},
             "sequence_length": 64,
             "unique": "none",
-            "sources": {"pages": {"from": "web", "where": "true"}},
+            "sources": {"pages": {"from": "web", "where": "true", "max_epochs": 1000}},
         },
     )
     write_yaml(path / "run.yaml", {"mixture": "mixture.yaml", "model": "0.4M", "tokens": "1M"})

@@ -15,15 +15,21 @@ def test_a_dry_run_shows_the_study_and_writes_nothing(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ):
     assert ablate([str(folder / "study.yaml"), "--dry-run"]) == 0
-    assert capsys.readouterr().out == (
+    shown = capsys.readouterr()
+    assert shown.err == "planning arm as-it-comes\n"
+    assert shown.out == (
         "Does removing <near> duplicates help | at equal training tokens?\n"
         "\n"
         "arm as-it-comes (baseline): 3 runs x 1,000,000 tokens, 0 finished\n"
+        "    source  documents  unique tokens  epochs\n"
+        "    pages          40          8,820  114.05\n"
         "arm deduplicated: 3 runs x 1,000,000 tokens, 0 finished\n"
         "    mixture.unique: near\n"
+        "    source  documents  unique tokens  epochs\n"
+        "    pages          39          8,618  116.60\n"
         "\n"
         "to run: 6 of 6 runs, 6,000,000 training tokens, 2 at a time\n"
-        "decides: bits per byte, mean over zh (0.5), en (0.5); lower is better\n"
+        "decides: bits per byte, mean over zh 50%, en 50%; lower is better\n"
         f"output: {folder / 'study'}\n"
     )
     assert not (folder / "study").exists()
@@ -39,6 +45,16 @@ def test_it_prints_the_verdict_and_where_the_report_is(
         f"report: {trained / 'study' / 'report.md'}\n"
         f"report: {trained / 'study' / 'report.html'}\n"
     )
+
+
+def test_weights_are_shares_and_it_says_so(folder: Path, capsys: pytest.CaptureFixture[str]):
+    content = (folder / "study.yaml").read_text().replace("zh: 0.5", "zh: 3").replace("0.5", "1")
+    (folder / "study.yaml").write_text(content)
+    assert ablate([str(folder / "study.yaml"), "--dry-run"]) == 0
+    shown = capsys.readouterr()
+    note = "weights of `primary.languages` sum to 4; shares: zh 75%, en 25%\n"
+    assert shown.err.startswith(note)
+    assert "decides: bits per byte, mean over zh 75%, en 25%; lower is better\n" in shown.out
 
 
 def test_held_out_sets_that_disagree(

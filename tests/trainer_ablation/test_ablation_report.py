@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,9 @@ from pipeline.files import read_json
 from trainer.ablation.charts import Curve, Interval, curves, intervals, number, ticks
 from trainer.ablation.commands import ablate
 from trainer.ablation.render import Report, Section, Table, html, markdown
+from trainer.ablation.report import make_report
+from trainer.ablation.results import compare, read_scores
+from trainer.ablation.study import load_study
 
 
 def test_the_verdict_stands_on_top(trained: Path):
@@ -59,6 +63,32 @@ def test_a_second_call_writes_the_same_bytes(trained: Path):
     before = [(study / name).read_bytes() for name in names]
     assert ablate([str(trained / "study.yaml"), "--report-only"]) == 0
     assert [(study / name).read_bytes() for name in names] == before
+
+
+def test_a_caution_where_copies_are_seldom_met(trained: Path):
+    path = trained / "study.yaml"
+    caution = "what removing copies is worth can hardly show"
+    assert caution not in (trained / "study" / "report.md").read_text("utf-8")
+    for arm, epochs in (("as-it-comes", 0.07), ("deduplicated", 0.214)):
+        plan = trained / "study" / arm / "seed-1" / "plan.json"
+        plan.write_text(plan.read_text().replace('"epochs": 2.5', f'"epochs": {epochs}'))
+    assert ablate([str(path), "--report-only"]) == 0
+    assert (
+        "\n\nA run sees 7% to 21% of its text, and so two copies of one text seldom: what removing "
+        "copies is worth can hardly show. Train longer, or select less.\n\n"
+    ) in (trained / "study" / "report.md").read_text("utf-8")
+
+
+def test_many_sets_are_said_to_differ_by_chance(trained: Path):
+    study = load_study(trained / "study.yaml")
+    outcome = compare(study, read_scores(study))
+    said = "sets are compared one by one"
+    assert said not in markdown(make_report(study, outcome))
+    many = replace(outcome, sets=outcome.sets * 5)
+    assert (
+        "\n\n10 sets are compared one by one; by chance about 1 in 20 would show a difference "
+        "where there is none: only the deciding number gives a verdict.\n\n"
+    ) in markdown(make_report(study, many))
 
 
 def test_both_renderings_show_text_as_it_stands():

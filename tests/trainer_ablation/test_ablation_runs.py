@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 import os
 import random
+import re
 import subprocess
 import sys
 import time
@@ -13,7 +14,7 @@ import yaml
 
 from pipeline.files import read_json
 from trainer.ablation.commands import ablate
-from trainer.ablation.runs import RunError, finished, run_all, tokens_done
+from trainer.ablation.runs import RunError, finished, run_all, status, tokens_done
 from trainer.ablation.study import load_study
 from trainer.metrics import Progress
 
@@ -94,6 +95,32 @@ def test_a_failed_run_is_named_with_the_end_of_its_log(
     monkeypatch.delenv("FAKE_FAIL")
     run(folder, fake_train)
     assert calls(folder) == ALL[1:]
+
+
+def test_a_refused_run_gives_the_message_of_its_process(folder: Path):
+    code = "print('noise'); print('assay train: mixture.yaml: key a\\n  and b'); exit(2)"
+    with pytest.raises(RunError) as error:
+        run(folder, (sys.executable, "-c", code))
+    arm, seed = re.match(r"arm `([a-z-]+)`, seed (\d): mixture", str(error.value)).groups()
+    assert str(error.value) == (
+        f"arm `{arm}`, seed {seed}: mixture.yaml: key a\n"
+        "  and b\n"
+        f"(the log: {folder}/study/{arm}/seed-{seed}/log.txt) mend the cause and call again: "
+        "finished runs are kept, this one goes on"
+    )
+
+
+def test_status_tells_training_from_scoring(folder: Path):
+    runs = load_study(folder / "study.yaml").runs[:4]
+    assert status(runs, 0, 0.0) == "0 of 4 runs done; 0% of 4,000,000 tokens; starting"
+    for one, tokens in zip(runs, (1_000_064, 1_000_064, 500_000), strict=False):
+        one.folder.mkdir(parents=True)
+        (one.folder / "metrics.jsonl").write_text(f'{{"tokens": {tokens}}}\n')
+        (one.folder / "run.key").write_text(one.key)
+    assert status(runs, 1, 5e4) == (
+        "1 of 4 runs done; 1 scoring; 62% of 4,000,000 tokens; 50,000 tokens/s; 0:30 left"
+    )
+    assert status(runs[:2], 0, 5e4) == "0 of 2 runs done; 2 scoring; 100% of 2,000,000 tokens"
 
 
 def test_killed_at_random_it_ends_with_the_same_report(

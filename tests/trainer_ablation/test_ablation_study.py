@@ -107,6 +107,12 @@ def test_a_wrong_arm_is_refused_and_nothing_is_written(
     ("values", "message"),
     [
         ({"arms": {"a": {}}}, "key `arms`: a study compares at least two arms; the first is the"),
+        (
+            {"arms": {"all": {}, "b": {}}},
+            "key `arms`: an arm may not be called `all`, as rows of the report are; another name, "
+            "for instance `all-data`",
+        ),
+        ({"arms": {"a": {}, "language": {}}}, "key `arms`: an arm may not be called `language`, "),
         ({"seeds": [1, 1, 2]}, "key `seeds`: give each seed once, for instance [1, 2, 3]"),
         ({"primary": {"languages": {}}}, "key `primary.languages`: "),
         ({"sedes": [1]}, "unknown key `sedes` (value [1]); did you mean `seeds`?"),

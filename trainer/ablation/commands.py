@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 
+from mixtures.commands import table
+from mixtures.plan import Plan
 from pipeline.config import ConfigError
+from trainer.ablation.plans import plan_arms
 from trainer.ablation.report import write_report
 from trainer.ablation.results import compare, read_scores
 from trainer.ablation.runs import TRAIN, finished, run_all
 from trainer.ablation.study import Study, changes, load_study
-from trainer.ablation.wording import sentence
+from trainer.ablation.wording import percent, sentence
 from trainer.metrics import Progress
 
 EXAMPLE = """\
@@ -23,7 +27,7 @@ example of a study.yaml:
   seeds: [1, 2, 3]                                 # at least 3 for a verdict
   primary: {languages: {zh: 0.5, en: 0.5}}         # the one number that decides
 
-  assay ablate study.yaml --dry-run                # arms, differences, runs, tokens
+  assay ablate study.yaml --dry-run                # arms, differences, documents, tokens, epochs
   assay ablate study.yaml                          # run what is missing, then report
 """
 
@@ -42,13 +46,19 @@ def ablate(argv: Sequence[str], train: Sequence[str] = TRAIN) -> int:
     mode.add_argument("--report-only", action="store_true", help="write the report, run nothing")
     options = parser.parse_args(argv)
     study = load_study(options.study)
+    progress = Progress()
+    total = math.fsum(study.settings.primary.languages.values())
+    if not math.isclose(total, 1):
+        progress.line(f"weights of `primary.languages` sum to {total:g}; shares: {_shares(study)}")
     if options.dry_run:
-        print(outline(study))
+        print(outline(study, plan_arms(study, study.settings.arms, progress)))
         return 0
     if options.report_only:
         _require_finished(study)
     else:
-        run_all(study, Progress(), train)
+        left = dict.fromkeys(run.arm for run in study.runs if not finished(run))
+        plan_arms(study, left, progress)
+        run_all(study, progress, train)
     outcome = compare(study, read_scores(study))
     paths = write_report(study, outcome)
     for arm in outcome.verdicts:
@@ -57,8 +67,8 @@ def ablate(argv: Sequence[str], train: Sequence[str] = TRAIN) -> int:
     return 0
 
 
-def outline(study: Study) -> str:
-    """What would run: arms, their declared differences, runs and tokens."""
+def outline(study: Study, plans: Mapping[str, Plan]) -> str:
+    """What would run: arms, their declared differences, what they train on, runs and tokens."""
     settings = study.settings
     lines = [settings.question, ""]
     for arm, declared in settings.arms.items():
@@ -69,13 +79,14 @@ def outline(study: Study) -> str:
             f"{runs[0].run['tokens']:,} tokens, {done} finished"
         )
         lines += [f"    {key}: {value}" for key, value in changes(declared).items()]
+        lines += [f"    {line}" for line in _sources(plans[arm])]
     left = [run for run in study.runs if not finished(run)]
     lines += [
         "",
         f"to run: {len(left)} of {len(study.runs)} runs, "
         f"{sum(run.run['tokens'] for run in left):,} training tokens, "
         f"{settings.workers} at a time",
-        f"decides: bits per byte, mean over {_weights(study)}; lower is better",
+        f"decides: bits per byte, mean over {_shares(study)}; lower is better",
         f"output: {study.folder}",
     ]
     if len(settings.seeds) < 3:
@@ -83,10 +94,17 @@ def outline(study: Study) -> str:
     return "\n".join(lines)
 
 
-def _weights(study: Study) -> str:
-    return ", ".join(
-        f"{name} ({weight:g})" for name, weight in study.settings.primary.languages.items()
-    )
+def _sources(plan: Plan) -> Iterator[str]:
+    rows: list[tuple[str, ...]] = [("source", "documents", "unique tokens", "epochs")]
+    rows += [
+        (s.name, f"{s.documents:,}", f"{s.num_tokens:,}", f"{s.epochs:.2f}") for s in plan.sources
+    ]
+    return table(rows)
+
+
+def _shares(study: Study) -> str:
+    shares = study.settings.primary.shares().items()
+    return ", ".join(f"{name} {percent(share)}" for name, share in shares)
 
 
 def _require_finished(study: Study) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -54,13 +55,14 @@ def compared(study: Study, records: Records) -> Section:
 
 def chosen(study: Study) -> Section:
     """From the documents that each source asks for to those that an arm trains on."""
-    rows, heldout = [], []
+    rows, heldout, seen = [], [], []
     for arm in study.settings.arms:
         plan = read_json(study.runs_of(arm)[0].folder / "plan.json")
         heldout.append(f"{arm} {plan['heldout']:,}")
         for source in plan["sources"]:
             counts = (source[key] for key in ("claimed", "copies", "near", "documents"))
             share = source["epochs"]
+            seen.append(share)
             rows.append(
                 (
                     arm,
@@ -83,6 +85,19 @@ def chosen(study: Study) -> Section:
             tuple(rows),
             frozenset({2, 3, 4, 5, 6, 7}),
         ),
+        after=_rare_copies(study, seen),
+    )
+
+
+def _rare_copies(study: Study, epochs: Sequence[float]) -> tuple[str, ...]:
+    """A caution where arms differ in what they take for a copy, and no run sees all of its text."""
+    if len({run.mixture["unique"] for run in study.runs}) < 2 or max(epochs) >= 1:
+        return ()
+    low, high = (f"{share:.0%}" for share in (min(epochs), max(epochs)))
+    return (
+        f"A run sees {low if low == high else f'{low} to {high}'} of its text, and so two copies "
+        "of one text seldom: what removing copies is worth can hardly show. Train longer, or "
+        "select less.",
     )
 
 

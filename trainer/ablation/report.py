@@ -17,6 +17,8 @@ from trainer.ablation.results import Outcome, Row
 from trainer.ablation.study import Study
 from trainer.ablation.wording import dominant_set, interval, percent, sentence, signed
 
+MANY_SETS = 10  # of so many without any difference, 4 in 10 studies show one: 1 - 0.95^10
+
 
 def write_report(study: Study, outcome: Outcome) -> tuple[Path, Path]:
     """Write report.md, report.html and verdict.json into the study's folder; returns the first two.
@@ -80,9 +82,8 @@ def make_report(study: Study, outcome: Outcome) -> render.Report:
 
 def _how_sure(study: Study, outcome: Outcome) -> Section:
     seeds, items = len(study.settings.seeds), outcome.primary.num_items
-    weights = study.settings.primary.languages
-    total = sum(weights.values())
-    mean = ", ".join(f"{name} {percent(weight / total)}" for name, weight in weights.items())
+    shares = study.settings.primary.shares().items()
+    mean = ", ".join(f"{name} {percent(share)}" for name, share in shares)
     first = next(iter(outcome.primary.differences.values()))
     noise = ""
     if first.seed_error is not None and first.item_error is not None:
@@ -155,6 +156,7 @@ def _by_set(study: Study, outcome: Outcome) -> Section:
             "that stands in two sets counts in the first."
             + " Sets in other languages stand last and decide nothing."
             * bool(outcome.others),
+            *_many_sets(outcome),
         ),
         table=Table(
             (
@@ -174,13 +176,24 @@ def _by_set(study: Study, outcome: Outcome) -> Section:
     )
 
 
+def _many_sets(outcome: Outcome) -> list[str]:
+    num_sets = len(outcome.sets) + len(outcome.others)
+    if num_sets < MANY_SETS:
+        return []
+    return [
+        f"{num_sets} sets are compared one by one; by chance about 1 in "
+        f"{1 / (1 - outcome.confidence):.0f} would show a difference where there is none: only "
+        "the deciding number gives a verdict."
+    ]
+
+
 def _part(study: Study, outcome: Outcome, row: Row, arm: str) -> str:
     """What a row adds to the deciding number: its share of the bytes of its language counts."""
     if row is outcome.primary:
         return signed(row.differences[arm].estimate)
     if row in outcome.languages:
-        weights = study.settings.primary.languages
-        return signed(row.differences[arm].estimate * weights[row.name] / sum(weights.values()))
+        share = study.settings.primary.shares()[row.name]
+        return signed(row.differences[arm].estimate * share)
     part = outcome.contributions[arm].get(row.name)
     return "–" if part is None else signed(part)
 

@@ -21,7 +21,7 @@ from trainer.ablation.statistics import (
     difference,
     shares,
 )
-from trainer.ablation.study import Run, Study
+from trainer.ablation.study import Run, Study, require_held_out
 
 COLUMNS = ("step", "set", "language", "content_hash", "nats", "num_bytes")
 Item = tuple[str, str, bytes, int]  # set, language, content_hash, num_bytes
@@ -112,6 +112,7 @@ def compare(study: Study, scores: Scores) -> Outcome:
     together are right with 95 %.
     """
     primary = study.settings.primary
+    require_held_out(study, {(name, language) for name, language, _, _ in scores.items})
     num_comparisons = len(study.settings.arms) - 1
     confidence = 1 - (1 - CONFIDENCE) / num_comparisons
 
@@ -135,10 +136,7 @@ def compare(study: Study, scores: Scores) -> Outcome:
         )
 
     counted = _counted(scores.items, primary.sets)
-    try:
-        main = row("primary", counted, primary.languages)
-    except ValueError as error:
-        raise ConfigError(f"{study.path}: {error}") from None
+    main = row("primary", counted, primary.languages)
     languages = tuple(
         row(name, [i for i in counted if scores.items[i][1] == name], {name: 1.0})
         for name in primary.languages
@@ -179,12 +177,6 @@ def _contributions(scores: Scores, counted: list[int], study: Study) -> dict[str
 
 def _counted(items: Sequence[Item], sets: str | Sequence[str]) -> list[int]:
     """Items of the primary number: a text that stands in two sets counts once in its language."""
-    known = {item[0] for item in items}
-    for name in () if sets == "all" else sets:
-        if name not in known:
-            raise ConfigError(
-                f"key `primary.sets`: no held-out set {name!r}; known: {', '.join(sorted(known))}"
-            )
     first: dict[tuple[str, bytes], int] = {}
     for index, item in enumerate(items):
         if sets == "all" or item[0] in sets:

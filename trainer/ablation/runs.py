@@ -31,6 +31,7 @@ from trainer.metrics import Progress, clock
 
 TRAIN = (sys.executable, "-m", "trainer.cli", "train")
 LOG_LINES = 12  # of a failed run, shown in the error
+REFUSED = "assay train: "  # how the message of a refused run begins, with exit code 2: cli.py
 POLL_SECONDS = 1.0
 
 
@@ -142,35 +143,48 @@ def _settle(run: Run, threads: int) -> None:
 
 
 def _failure(run: Run, code: int) -> str:
+    """What the process said: its one message for users, or the end of its log."""
     log = run.folder / "log.txt"
-    tail = log.read_text("utf-8", errors="replace").splitlines()[-LOG_LINES:]
+    lines = log.read_text("utf-8", errors="replace").splitlines()
+    remedy = "mend the cause and call again: finished runs are kept, this one goes on"
+    place = f"arm `{run.arm}`, seed {run.seed}"
+    said = [at for at, line in enumerate(lines) if line.startswith(REFUSED)]
+    if code == 2 and said:
+        message = "\n".join(lines[said[-1] :]).removeprefix(REFUSED)
+        return f"{place}: {message}\n(the log: {log}) {remedy}"
     how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
-    return (
-        f"arm `{run.arm}`, seed {run.seed}: training {how}; the end of {log}:\n"
-        + "\n".join(f"  {line}" for line in tail)
-        + "\nmend the cause and call again: finished runs are kept, this one goes on"
-    )
+    tail = [f"  {line}" for line in lines[-LOG_LINES:]]
+    return "\n".join([f"{place}: training {how}; the end of {log}:", *tail, remedy])
 
 
 def _watch(runs: list[Run], futures: list[Future[None]], progress: Progress) -> None:
     """Report progress until all are done; the first failure is raised at once."""
-    total = sum(run.run["tokens"] for run in runs)
-    began, at_start = time.perf_counter(), sum(tokens_done(run) for run in runs)
+    began, at_start = time.perf_counter(), sum(map(tokens_done, runs))
     while True:
         done, pending = wait(futures, timeout=POLL_SECONDS, return_when=FIRST_EXCEPTION)
         for future in done:
             future.result()
         if not pending:
             return
-        tokens = sum(tokens_done(run) for run in runs)
+        tokens = sum(map(tokens_done, runs))
         rate = (tokens - at_start) / (time.perf_counter() - began)
-        left = (
+        progress.update(status(runs, len(done), rate))
+
+
+def status(runs: Sequence[Run], num_done: int, rate: float) -> str:
+    """`2 of 6 runs done; 1 scoring; 58% of 600,000 tokens; 20,000 tokens/s; 0:13 left`."""
+    seen, wanted = [tokens_done(run) for run in runs], [run.run["tokens"] for run in runs]
+    trained = sum(has >= asked for has, asked in zip(seen, wanted, strict=True))
+    tokens, total = sum(map(min, seen, wanted)), sum(wanted)
+    parts = [f"{num_done} of {len(runs)} runs done"]
+    if trained > num_done:
+        parts.append(f"{trained - num_done} scoring")
+    parts.append(f"{tokens / total:.0%} of {total:,} tokens")
+    if tokens < total:
+        parts.append(
             f"{rate:,.0f} tokens/s; {clock((total - tokens) / rate)} left" if rate else "starting"
         )
-        progress.update(
-            f"{len(done)} of {len(runs)} runs done; {tokens / total:.0%} of "
-            f"{total:,} tokens; {left}"
-        )
+    return "; ".join(parts)
 
 
 def tokens_done(run: Run) -> int:

@@ -23,6 +23,7 @@ from trainer.settings import FREE_KEYS, RunSettings, load_run
 
 CODE = ("trainer.loop", "trainer.evaluate")  # modules that, with all they import, make the loss
 LIBRARIES = ("numpy", "torch")
+ROWS = ("all", "language")  # rows of the report have these names
 SET_BY_STUDY = {"mixture": ("seed",), "run": ("mixture", "output", "seed")}
 
 
@@ -44,8 +45,14 @@ class Primary(Settings):
     """The one number that decides, fixed before the runs."""
 
     metric: Literal["bits_per_byte"] = "bits_per_byte"
-    languages: dict[str, Annotated[float, Field(gt=0)]] = Field(min_length=1)  # language -> weight
+    # language -> its weight; they need not sum to 1, as the weights of sources need not
+    languages: dict[str, Annotated[float, Field(gt=0, allow_inf_nan=False)]] = Field(min_length=1)
     sets: Literal["all"] | tuple[str, ...] = "all"  # held-out sets that count
+
+    def shares(self) -> dict[str, float]:
+        """Share of each language in the deciding number; they sum to 1."""
+        total = sum(self.languages.values())
+        return {name: weight / total for name, weight in self.languages.items()}
 
 
 def _nothing_is_empty(value: object) -> object:
@@ -68,6 +75,12 @@ class StudySettings(Settings):
     def _two_arms(cls, arms: dict[str, Arm]) -> dict[str, Arm]:
         if len(arms) < 2:
             raise ValueError("a study compares at least two arms; the first is the baseline")
+        for name in arms:
+            if name in ROWS:
+                raise ValueError(
+                    f"an arm may not be called `{name}`, as rows of the report are; another name, "
+                    f"for instance `{name}-data`"
+                )
         return arms
 
     @field_validator("seeds")
@@ -212,6 +225,28 @@ def _refuse_same_arms(path: Path, runs: list[Run]) -> None:
                 f"{path}: arms `{twin.arm}` and `{run.arm}` are the same: nothing that changes the "
                 "loss differs between them; change a key of one, or leave it out"
             )
+
+
+def require_held_out(study: Study, present: set[tuple[str, str]]) -> None:
+    """Do nothing when `present`, held-out (set, language), holds all that `primary` asks for.
+
+    Raises:
+        ConfigError: a set or language is missing; the nearest name stands in the message.
+    """
+    primary = study.settings.primary
+    names = {name for name, _ in present}
+    wanted = names if primary.sets == "all" else set(primary.sets)
+    spoken = {language for name, language in present if name in wanted}
+    asked = (("set", sorted(wanted), names), ("language", primary.languages, spoken))
+    for kind, values, known in asked:
+        for value in values:
+            if value not in known:
+                near = difflib.get_close_matches(value, known, n=1, cutoff=0.5)
+                listed = f"known: {', '.join(sorted(known)) or 'none'}"
+                raise ConfigError(
+                    f"{study.path}: key `primary.{kind}s`: no held-out text in {kind} {value!r}; "
+                    + (f"did you mean {near[0]!r}?" if near else listed)
+                )
 
 
 def changes(arm: Arm) -> dict[str, Any]:
