@@ -13,14 +13,14 @@ import sys
 
 logging.disable(logging.WARNING)  # before Beam loads: it warns of Google packages it does not find
 
-import apache_beam as beam  # noqa: E402
-from apache_beam.options.pipeline_options import PipelineOptions  # noqa: E402
-from apache_beam.runners.portability.fn_api_runner import FnApiRunner  # noqa: E402
-from apache_beam.runners.worker import sdk_worker_main  # noqa: E402
-from apache_beam.transforms.environments import SubprocessSDKEnvironment  # noqa: E402
+import apache_beam as beam
+from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.runners.portability.fn_api_runner import FnApiRunner
+from apache_beam.runners.worker import sdk_worker_main
+from apache_beam.transforms.environments import SubprocessSDKEnvironment
 
-from pipeline.build import build  # noqa: E402
-from pipeline.stages import Job  # noqa: E402
+from pipeline.build import build
+from pipeline.stages import Job
 
 
 def run_local(job: Job, workers: int) -> None:
