@@ -32,7 +32,7 @@ def metadata(tree: Any, html: str) -> dict[str, Any]:
     title = " ".join((tree.title or "").split())
     fields = {
         "title": title or metas.get("og:title"),
-        "canonical_url": _canonical(tree) or metas.get("og:url"),
+        "canonical_url": _canonical(tree, html) or metas.get("og:url"),
         "published_date": _published(tree, html, metas),
         "robots_meta": metas.get("robots"),
         "licence": found_licence,
@@ -51,7 +51,9 @@ def _metas(tree: Any, html: str) -> Iterator[tuple[str, str]]:
                 yield name.strip().lower(), content
 
 
-def _canonical(tree: Any) -> str | None:
+def _canonical(tree: Any, html: str) -> str | None:
+    if "canonical" not in html:
+        return None
     link = tree.document.query_selector('link[rel~="canonical"][href]')
     return (link.get_attribute("href").strip() or None) if link is not None else None
 

@@ -119,7 +119,9 @@ def _table(tree: Tree, node: Node) -> None:
         return
     for row in select(node, "tr"):
         cells = [cell for cell in row.children[:] if cell.tag in ("td", "th")]
-        row.text_content = " | ".join(" ".join(cell.text_content.split()) for cell in cells)
+        line = tree.create_element("div")
+        line.text_content = " | ".join([" ".join(cell.text_content.split()) for cell in cells])
+        row.replace_children(line)
 
 
 # (any of these stands in the page, selector, what is done to each match)

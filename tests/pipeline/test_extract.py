@@ -28,6 +28,14 @@ def test_trafilatura_sees_the_rewritten_page() -> None:
     assert text == ("The number of molecules is 10²⁵, as anyone can count. " * 5).strip()
 
 
+def test_trafilatura_keeps_the_rows_of_a_table() -> None:
+    words = "The number of molecules is large, as anyone can count. " * 5
+    rows = "<tr><th>Name</th><th>Value</th></tr><tr><td>alpha</td><td>one</td></tr>"
+    html = f"<html><body><article><p>{words}</p><table>{rows}</table></article></body></html>"
+    text = main_text(parse(html), html, "trafilatura")
+    assert text == f"{words.strip()}\nName | Value\nalpha | one"
+
+
 def test_trafilatura_missing_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     real = builtins.__import__
 
