@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import ctypes
 import logging
+import re
 import shlex
 import signal
 import sys
 
-logging.disable(logging.WARNING)  # before Beam loads: it warns of Google packages it does not find
+logging.disable(logging.ERROR)  # before Beam loads; what fails comes back as an exception
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
@@ -20,7 +21,15 @@ from apache_beam.runners.worker import sdk_worker_main
 from apache_beam.transforms.environments import SubprocessSDKEnvironment
 
 from pipeline.build import build
+from pipeline.corpus import CorpusError
 from pipeline.stages import Job
+
+# The end of what Beam makes of an exception: a disk that is full, settings that we refuse.
+_MENDED_BY_USER = re.compile(
+    r"\A.*^(?:RuntimeError: )?(?:OSError|PermissionError|FileNotFoundError|pipeline\.\w+\.\w+Error): (.*)"
+    r" \[while running '([^']*)'\]\s*\Z",
+    re.DOTALL | re.MULTILINE,
+)
 
 
 def run_local(job: Job, workers: int) -> None:
@@ -36,9 +45,13 @@ def run_local(job: Job, workers: int) -> None:
     try:
         with beam.Pipeline(runner=FnApiRunner(environment), options=options) as pipeline:
             build(pipeline, job)
-    except (OSError, ValueError) as error:
-        # Beam adds " [while running 'step']" and its own frames; a full disk needs neither.
-        raise type(error)(str(error).split(" [while running")[0]) from None
+    except RuntimeError as error:
+        mended = _MENDED_BY_USER.search(str(error))
+        if mended is None:
+            raise
+        message, step = mended.groups()
+        remedy = "mend it and call again: finished parts are kept"
+        raise CorpusError(f"{job.root}: step {step!r} failed: {message}; {remedy}") from None
 
 
 def worker() -> None:
