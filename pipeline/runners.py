@@ -26,7 +26,8 @@ from pipeline.stages import Job
 
 # The end of what Beam makes of an exception: a disk that is full, settings that we refuse.
 _MENDED_BY_USER = re.compile(
-    r"\A.*^(?:RuntimeError: )?(?:OSError|PermissionError|FileNotFoundError|pipeline\.\w+\.\w+Error): (.*)"
+    r"\A.*^(?:RuntimeError: )?"
+    r"(?:OSError|PermissionError|FileNotFoundError|pipeline\.\w+\.\w+Error): (.*)"
     r" \[while running '([^']*)'\]\s*\Z",
     re.DOTALL | re.MULTILINE,
 )
