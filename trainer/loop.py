@@ -38,7 +38,7 @@ from trainer.record import (
     refuse_other_run,
     remove_run,
 )
-from trainer.scores import bits_per_byte, keep_scores
+from trainer.scores import bits_per_byte, keep_scores, kept_scores
 from trainer.settings import RunSettings
 from trainer.step import backward, precision
 
@@ -167,6 +167,8 @@ def _run(job: Job, done: int) -> dict[str, Any]:
     items = tokenize(heldout_sets(run), Path(job.plan.tokenizer_file), job.plan.bos_id)
     planned = steps(run, job.plan)
     row = (continue_log(job.folder / "metrics.jsonl", done) if first else None) or {"seconds": 0.0}
+    if done and _lacks_score(job, planned[done - 1]):
+        _evaluate(job, items, done)
     for step in planned[done:]:
         began = time.perf_counter()
         numbers = _step(job, step, planned[-1].tokens)
@@ -181,15 +183,13 @@ def _run(job: Job, done: int) -> dict[str, Any]:
         if first:
             append_log(job.folder / "metrics.jsonl", row)
             job.progress.update(progress_text(row, len(planned), planned[-1].tokens))
-        # Before the checkpoint: a run that is killed in between goes on from the one before and
-        # scores this step again; after it, the score would be lost.
-        if step.reaches(run.evaluate.every) and not step.last:
-            _evaluate(job, items, step.number)
         if step.reaches(run.checkpoint.every):
             position = step.position + step.windows
             state = {"step": step.number, "data": job.loader.state(position)}
             folder, keep = job.folder / "checkpoints", run.checkpoint.keep
             checkpoint.save(folder, job.model, job.optimizer, state, job.world, keep=keep)
+        if step.reaches(run.evaluate.every) and not step.last:
+            _evaluate(job, items, step.number)
     return {
         "steps": len(planned),
         "tokens": planned[-1].tokens,
@@ -197,6 +197,12 @@ def _run(job: Job, done: int) -> dict[str, Any]:
         "seconds": row["seconds"],
         "bits_per_byte": _evaluate(job, items, len(planned)),
     }
+
+
+def _lacks_score(job: Job, step: Step) -> bool:
+    """Whether the run was killed between the checkpoint of a step and its evaluation."""
+    due = step.reaches(job.run.evaluate.every) and not step.last
+    return due and not len(kept_scores(job.folder / "evaluations.parquet", step.number))
 
 
 def _step(job: Job, step: Step, total_tokens: int) -> dict[str, float]:

@@ -16,7 +16,7 @@ def test_a_dry_run_shows_the_study_and_writes_nothing(
 ):
     assert ablate([str(folder / "study.yaml"), "--dry-run"]) == 0
     shown = capsys.readouterr()
-    assert shown.err == "planning arm as-it-comes\n"
+    assert shown.err == "planning arm 1 of 2: as-it-comes\n"
     assert shown.out == (
         "Does removing <near> duplicates help | at equal training tokens?\n"
         "\n"

@@ -6,7 +6,7 @@ third arm cannot use is found when two arms have been trained.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -22,7 +22,7 @@ from trainer.ablation.study import Study, require_held_out
 from trainer.metrics import Progress
 
 
-def plan_arms(study: Study, arms: Iterable[str], progress: Progress) -> dict[str, Plan]:
+def plan_arms(study: Study, arms: Collection[str], progress: Progress) -> dict[str, Plan]:
     """What each arm trains on, under the first seed; arms that select alike select once.
 
     Raises:
@@ -30,8 +30,8 @@ def plan_arms(study: Study, arms: Iterable[str], progress: Progress) -> dict[str
     """
     selections: dict[str, Selection] = {}
     plans: dict[str, Plan] = {}
-    for arm in arms:
-        progress.update(f"planning arm {arm}")
+    for number, arm in enumerate(arms, 1):
+        progress.update(f"planning arm {number} of {len(arms)}: {arm}")
         run = study.runs_of(arm)[0]
         mixture = check(run.mixture, Mixture, f"{study.path}: arm `{arm}`, mixture")
         require_held_out(study, _held_out(mixture))
