@@ -62,7 +62,7 @@ def parse(line: Line, source: Input) -> Record | Bad | None:
         data = data.removeprefix(BOM)
     try:
         row = orjson.loads(data)
-        if isinstance(row, dict) and any(_is_rounded(value) for value in row.values()):
+        if isinstance(row, dict) and any(map(_is_rounded, row.values())):
             row = json.loads(data)
     except orjson.JSONDecodeError:
         data = data.strip(b"\0 \t\r")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -48,6 +49,7 @@ def as_text(value: Any) -> str:
     return str(value).encode("utf-8", "replace").decode()
 
 
+@lru_cache(maxsize=1)  # documents of one page or file often follow each other
 def domain(url: str) -> str | None:
     """The host of an address, lower case, without port and final dot."""
     try:

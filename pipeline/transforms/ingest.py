@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import numpy as np
 import pyarrow as pa
@@ -34,6 +33,9 @@ ROW_GROUP_BYTES = 16_000_000
 # tried. Prose has none; a PNG read as latin-1 has about half.
 NOT_TEXT_SHARE = 0.3
 
+_NUM_NUL, _NUM_CONTROL = (
+    list(normalize.COLUMNS).index(name) for name in ("num_nul", "num_control")
+)
 NORMALIZE_SCHEMA = pa.schema([(name, s.type) for name, s in normalize.COLUMNS.items()])
 EXCERPT_CHARS = 200
 
@@ -94,22 +96,18 @@ def ingest(
 def document(doc_id: bytes, source: Input, file: str, record: Record, text: str) -> dict[str, Any]:
     """A row of `documents`."""
     encoded = text.encode()
-    fields = record.fields
-    url = fields.get("url")
     return {
-        **fields,
+        **record.fields,
         "id": doc_id,
         "content_hash": schema.text_hash(encoded),
         "source": source.source,
         "kind": source.kind,
         "file": file,
         "offset": record.offset,
-        "url": url,
-        "domain": fields.get("domain") or _domain(url),
         "text": text,
         "num_bytes": len(encoded),
         "num_chars": len(text),
-        "meta": list((fields.get("meta") or {}).items()),
+        "meta": list(record.fields.get("meta", {}).items()),
     }
 
 
@@ -119,20 +117,12 @@ def hard_reject(
     """The declared hard rules: what is no document whatever the mixture."""
     if "empty" in hard and not text.strip():
         return Bad(record.offset, record.num_bytes, "empty", "no text but white space")
-    counted = dict(zip(normalize.COLUMNS, counts, strict=True))
-    odd = counted["num_nul"] + counted["num_control"] + text.count("\ufffd")
+    odd = counts[_NUM_NUL] + counts[_NUM_CONTROL] + text.count("\ufffd")
     length = len(record.text)
     if "not_text" in hard and odd > NOT_TEXT_SHARE * length:
         detail = f"{odd} of {length} characters are NUL, control or undecodable"
         return Bad(record.offset, record.num_bytes, "not_text", detail, text[:EXCERPT_CHARS])
     return None
-
-
-def _domain(url: str | None) -> str | None:
-    try:
-        return urlsplit(url).hostname if url else None
-    except ValueError:  # such as an unclosed IPv6 bracket
-        return None
 
 
 def _reject(doc_id: bytes, source: str, file: str, bad: Bad) -> dict[str, Any]:
@@ -166,7 +156,7 @@ def _write_documents(
         pq.ParquetWriter(counts_file, NORMALIZE_SCHEMA, compression="zstd") as counts_writer,
     ):
         for group in _row_groups(rows):
-            batch = pa.RecordBatch.from_pylist([row for row, _ in group], schema.DOCUMENTS)
+            batch = _columns([row for row, _ in group])
             documents_writer.write_batch(batch, row_group_size=len(group))
             columns = np.array([c for _, c in group], dtype=np.int64).T
             counts_writer.write_batch(
@@ -183,6 +173,18 @@ def _write_documents(
             totals["bytes"] += sum(row["num_bytes"] for row, _ in group)
             totals["chars"] += sum(row["num_chars"] for row, _ in group)
     return dict(totals)
+
+
+def _columns(rows: list[dict[str, Any]]) -> pa.RecordBatch:
+    """Rows as columns of DOCUMENTS; one that no row fills, as half of them for JSONL, is free."""
+    filled = set().union(*rows)
+    arrays = [
+        pa.array([row.get(field.name) for row in rows], field.type)
+        if field.name in filled
+        else pa.nulls(len(rows), field.type)
+        for field in schema.DOCUMENTS
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema.DOCUMENTS)
 
 
 def _row_groups(

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pipeline import schema
+from pipeline.readers import Piece
+from pipeline.settings import Input
+from pipeline.shards import Shard
+from pipeline.transforms.ingest import ingest
+
+PAGE = {"text": "一段\r\n话", "id": 7, "url": "https://Example.org:80/a", "label": "好", "stars": 3}
+PLAIN = {"text": "plain"}
+EMPTY = {"text": " \n"}
+BINARY = {"text": "a\0\0\0"}
+
+
+@pytest.fixture
+def part(tmp_path: Path) -> Path:
+    """A corpus of one part, made of four records."""
+    path = tmp_path / "notes.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in (PAGE, PLAIN, EMPTY, BINARY)))
+    shard = Shard(0, "notes", (Piece(str(path), "notes.jsonl"),), text_bytes=0, version="")
+    source = Input(source="notes", files=str(path), kind="qa", keep=("label", "stars"))
+    totals = ingest(tmp_path, shard, source, "resiliparse", ("empty", "not_text"), None)
+    assert totals == {
+        "documents": 2,
+        "bytes": 15,
+        "chars": 9,
+        "source": "notes",
+        "files": {"notes.jsonl": {"records": 4, "kept": 2, "rejected": 2}},
+        "reasons": {"empty": 1, "not_text": 1},
+    }
+    return tmp_path
+
+
+def test_columns_of_documents(part: Path) -> None:
+    table = pq.read_table(part / "documents" / "part-00000.parquet")
+    assert table.column_names == schema.DOCUMENTS.names
+    page, plain = (
+        {name: value for name, value in row.items() if value is not None}
+        for row in table.to_pylist()
+    )
+    assert page == {
+        "id": schema.document_id("notes", "notes.jsonl", 0),
+        "content_hash": schema.text_hash("一段\n话".encode()),
+        "source": "notes",
+        "source_id": "7",
+        "kind": "qa",
+        "file": "notes.jsonl",
+        "offset": 0,
+        "url": "https://Example.org:80/a",
+        "domain": "example.org",
+        "text": "一段\n话",
+        "num_bytes": 10,
+        "num_chars": 4,
+        "meta": [("label", "好"), ("stars", "3")],
+    }
+    assert sorted(plain) == sorted(set(page) - {"source_id", "url", "domain"})
+    assert plain["meta"] == []
+
+
+def test_counts_of_normalization(part: Path) -> None:
+    counts = pq.read_table(part / "signals" / "normalize" / "part-00000.parquet")
+    assert counts.column("num_crlf") == pa.chunked_array([[1, 0]], pa.int32())
+
+
+def test_rejects(part: Path) -> None:
+    rejects = pq.read_table(part / "rejects" / "part-00000.parquet").to_pylist()
+    assert [(row["reason"], row["detail"]) for row in rejects] == [
+        ("empty", "no text but white space"),
+        ("not_text", "3 of 4 characters are NUL, control or undecodable"),
+    ]
