@@ -21,6 +21,7 @@ from pathlib import Path
 os.environ["OMP_NUM_THREADS"] = os.environ["RAYON_NUM_THREADS"] = "1"
 
 MB = 1_000_000
+SMOKE_BYTES, BYTES = MB, 16 * MB  # of JSONL per language
 QUICKSTART = Path(__file__).resolve().parents[1] / "examples" / "quickstart"
 
 # Name -> module:function of (bytes of JSONL per language, a folder that all of them share).
@@ -44,7 +45,7 @@ def main() -> int:
         parser.error(f"no benchmark {unknown[0]!r}; known: {', '.join(BENCHMARKS)}")
     asked = set(options.names or BENCHMARKS)
     asked |= {NEEDS[name] for name in asked if name in NEEDS}
-    size = MB if options.smoke else 16 * MB
+    size = SMOKE_BYTES if options.smoke else BYTES
     text = os.environ.get("ASSAY_CORPUS") or "the data of the quickstart"
     if not os.environ.get("ASSAY_CORPUS"):
         subprocess.run([sys.executable, str(QUICKSTART / "data.py")], check=True)

@@ -34,6 +34,19 @@ def files(language: str) -> list[Path]:
     return found
 
 
+def jsonl_files() -> list[Path]:
+    """All JSONL files: those of $ASSAY_CORPUS, else those of the quickstart.
+
+    Raises:
+        FileNotFoundError: there are none.
+    """
+    folder = Path(os.environ.get("ASSAY_CORPUS") or QUICKSTART)
+    found = sorted(folder.glob("*.jsonl.gz"))
+    if not found:
+        raise FileNotFoundError(f"no *.jsonl.gz in {folder}")
+    return found
+
+
 def lines(language: str, num_bytes: int) -> list[bytes]:
     """JSONL lines, the files in turn, until their text reaches `num_bytes`."""
     streams = [_lines(path) for path in files(language)]
