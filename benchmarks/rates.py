@@ -6,6 +6,7 @@ compiled. `x json` is the rate over that of parsing the same lines with orjson i
 
 from __future__ import annotations
 
+import time
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,12 +15,13 @@ from pathlib import Path
 import orjson
 import pyarrow as pa
 from measure import cpu_seconds
-from texts import lines, pages, texts
+from texts import lines, texts, warc_files
 
 Kernel = Callable[[pa.Array], object]
 
 FIRST = 8  # documents of the first call
 VOCABULARY = 8_000
+WARC_SHARE = 4  # MB of each WARC file for one of text: then all of it is read, 64 MB at most
 TRAIN_BYTES = 2_000_000  # of the tokenizer, which is trained here and not timed
 
 
@@ -107,15 +109,23 @@ def kernels(num_bytes: int, folder: Path) -> None:
 
 
 def extraction(num_bytes: int, _folder: Path) -> None:
-    """Print the rate of HTML to text, in MB of HTML."""
-    from pipeline.pages.page import html_page
+    """Print the rate from WARC.gz to main text for each file, in MB of WARC, nearly all HTML."""
+    from pipeline.readers import Piece
+    from pipeline.readers.warc import read
+    from pipeline.settings import Input
 
-    found = pages(num_bytes)
-    size = sum(map(len, found)) / 1e6
-    first = cpu_seconds(lambda: html_page(found[0], "utf-8", "resiliparse"))
-    seconds = cpu_seconds(lambda: [html_page(page, "utf-8", "resiliparse") for page in found[1:]])
-    print(f"\n{len(found):,} pages, {size:.1f} MB of HTML")
-    print(f"  {'extract':<18} {size / seconds:8.1f} MB/CPU-s   first call {first:5.2f} s")
+    print()
+    for path in warc_files():
+        records = read(Piece(str(path), path.name), Input(source="web", files=""), "resiliparse")
+        next(records)  # what is loaded by the first page is not timed
+        count = size = 0
+        begin = time.process_time()
+        for record in records:
+            count, size = count + 1, size + record.num_bytes
+            if size >= num_bytes * WARC_SHARE:
+                break
+        rate = size / (time.process_time() - begin) / 1e6
+        print(f"{path.name}: {count:,} pages, {size / 1e6:.1f} MB, {rate:.1f} MB/CPU-s", flush=True)
 
 
 def _print_rate(

@@ -68,19 +68,11 @@ def texts(language: str, num_bytes: int) -> pa.Array:
     return pa.array([text for text in found if text], pa.string())
 
 
-def pages(num_bytes: int) -> list[bytes]:
-    """HTML bodies of the first WARC file."""
-    from fastwarc.warc import ArchiveIterator, WarcRecordType
-
-    corpus = os.environ.get("ASSAY_CORPUS")
-    path = sorted(Path(corpus or QUICKSTART).glob("*.warc.gz"))[0]
-    found: list[bytes] = []
-    with path.open("rb") as stream:
-        for record in ArchiveIterator(stream, record_types=WarcRecordType.response):
-            found.append(record.reader.read())
-            num_bytes -= len(found[-1])
-            if num_bytes <= 0:
-                break
+def warc_files() -> list[Path]:
+    """WARC files of $ASSAY_CORPUS, else those of the quickstart."""
+    found = sorted(Path(os.environ.get("ASSAY_CORPUS") or QUICKSTART).glob("*.warc.gz"))
+    if not found:
+        raise FileNotFoundError("no *.warc.gz beside the JSONL files")
     return found
 
 
