@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 
 from pipeline.corpus import CorpusError, part_name, record_path
 from pipeline.files import read_json
+from pipeline.settings import CorpusSettings
 from pipeline.stages import AFTER_JOINS, JOINS, Job
 
 
@@ -27,6 +28,21 @@ def file_accounts(ingested: list[dict[str, Any]]) -> dict[str, dict[str, int]]:
         for file, counts in counters["files"].items():
             accounts.setdefault(f"{counters['source']}/{file}", Counter()).update(counts)
     return {file: dict(counts) for file, counts in sorted(accounts.items())}
+
+
+def empty_fields(root: Path, settings: CorpusSettings) -> list[tuple[str, str]]:
+    """(source, field) of each field to `keep` that no document of its source has: misspelt?"""
+    filled: dict[str, Counter[str]] = {}
+    for path in (root / "stats" / "ingest").glob("part-*.json"):
+        counters = read_json(path)["counters"]
+        if counters["documents"]:
+            filled.setdefault(counters["source"], Counter()).update(counters["kept_fields"])
+    return [
+        (item.source, field)
+        for item in settings.inputs
+        for field in item.keep
+        if item.source in filled and not filled[item.source][field]
+    ]
 
 
 def check(job: Job) -> None:

@@ -55,6 +55,7 @@ def prepare(argv: list[str]) -> int:
 
         print(estimate(settings, arguments.workers))
         return 0
+    from pipeline.accounts import empty_fields
     from pipeline.prepare import prepare as run
     from pipeline.prepare import require_documents
     from pipeline.report import summary
@@ -64,6 +65,8 @@ def prepare(argv: list[str]) -> int:
     )
     require_documents(prepared)
     print(summary(prepared.root))
+    for source, field in empty_fields(prepared.root, settings):
+        print(f"no document of source {source!r} has the field {field!r} of `keep`: misspelt?")
     for name in _orphaned_sets(prepared.root, {item.source for item in settings.inputs}):
         print(
             f"held-out set {name} stays, with its text, though its source is gone: sets are frozen "

@@ -60,6 +60,7 @@ def ingest(
     """
     counters: dict[str, Counter[str]] = {}
     reasons: Counter[str] = Counter()
+    kept_fields: Counter[str] = Counter()
     rejects: list[dict[str, Any]] = []
 
     def documents() -> Iterator[tuple[dict[str, Any], tuple[int, ...]]]:
@@ -83,6 +84,7 @@ def ingest(
                     rejects.append(_reject(doc_id, shard.source, piece.file, reject))
                     continue
                 counted["kept"] += 1
+                kept_fields.update(list(record.fields.get("meta", {})))
                 yield row, counts
 
     documents_path, normalize_path, rejects_path = outputs(root, shard.part)
@@ -90,7 +92,13 @@ def ingest(
     with replacing(rejects_path) as temporary:
         pq.write_table(pa.Table.from_pylist(rejects, schema.REJECTS), temporary, compression="zstd")
     files = {file: dict(counted) for file, counted in counters.items()}
-    return {**totals, "source": shard.source, "files": files, "reasons": dict(reasons)}
+    return {
+        **totals,
+        "source": shard.source,
+        "files": files,
+        "reasons": dict(reasons),
+        "kept_fields": dict(kept_fields),
+    }
 
 
 def document(doc_id: bytes, source: Input, file: str, record: Record, text: str) -> dict[str, Any]:

@@ -34,6 +34,7 @@ def part(tmp_path: Path) -> Path:
         "source": "notes",
         "files": {"notes.jsonl": {"records": 4, "kept": 2, "rejected": 2}},
         "reasons": {"empty": 1, "not_text": 1},
+        "kept_fields": {"label": 1, "stars": 1},
     }
     return tmp_path
 

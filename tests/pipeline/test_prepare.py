@@ -198,10 +198,11 @@ def test_a_new_source_remakes_nothing_of_the_others(prepared: Path, tmp_path: Pa
     settings = tmp_path / "corpus.yaml"
     before = data_hashes(tmp_path / "corpus")
     (tmp_path / "more.jsonl").write_text('{"body": "A third source.", "id": "new"}\n')
-    more = "  - {source: more, files: more.jsonl, text: body}\ntokenizer:"
+    more = "  - {source: more, files: more.jsonl, text: body, keep: [autor]}\ntokenizer:"
     settings.write_text(settings.read_text().replace("tokenizer:", more, 1))
     done = assay("prepare", settings, "--workers", "1")
     assert "ingest 1, signals/language 1, signals/gopher 1, tokens 1, signatures 1" in done.stdout
+    assert "no document of source 'more' has the field 'autor' of `keep`" in done.stdout
     after = data_hashes(tmp_path / "corpus")
     assert {name for name in before if after[name] != before[name]} == set()
 
