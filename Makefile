@@ -29,7 +29,7 @@ study: $(STAMP)        ## raw against filtered on the real text in $$ASSAY_CORPU
 	cd benchmarks/study && PATH="$(CURDIR)/$(BIN):$$PATH" && \
 	assay tokenizer train corpus.yaml --vocab-size 6000 --sample 10MB --overwrite \
 	    --output $(CURDIR)/.cache/study/tokenizer.json && \
-	assay prepare corpus.yaml && assay ablate study.yaml
+	assay prepare corpus.yaml && assay ablate study.yaml --fresh
 
 soak: $(STAMP)         ## the long form of the checks that `make test` runs short
 	PATH="$(CURDIR)/$(BIN):$$PATH" ASSAY_SOAK=1 $(BIN)/python -m pytest -m slow

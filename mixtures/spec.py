@@ -103,8 +103,10 @@ def load_mixture(path: str | Path) -> Mixture:
     corpora = {name: str(base / folder) for name, folder in mixture.corpora.items()}
     for name, folder in corpora.items():
         if not Path(folder, "corpus.json").exists():
+            begun = Path(folder, "inputs.json").exists()
             raise ConfigError(
-                f"{path}: key `corpora.{name}`: no corpus at {folder}; make one with "
-                "`assay prepare corpus.yaml`"
+                f"{path}: key `corpora.{name}`: "
+                + (f"the corpus at {folder} is not finished" if begun else f"no corpus at {folder}")
+                + "; make one with `assay prepare corpus.yaml`"
             )
     return mixture.model_copy(update={"corpora": corpora})

@@ -19,6 +19,7 @@ from pipeline.rejects import read_again
 from pipeline.sql import connect
 
 ID = re.compile(r"[0-9a-fA-F]{6,32}")  # of a document, content or reject, or its beginning
+MAX_OTHERS = 10  # that are found so too
 SHOWN_CHARS = 2_000  # of the text on a screen; --json gives all
 EXAMPLE = """examples:
   assay inspect runs/web 3f9a1c
@@ -53,11 +54,13 @@ def inspect(root: Path, what: str) -> Row:
         CorpusError: nothing, or more than one id, is meant by `what`.
     """
     with connect(root) as connection:
-        row, others = _find(connection, what)
+        how, matches = _find(connection, what)
+        row, others = _first(connection, matches)
         if row is None:
             return _reject(root, connection, what)
         content = row["content_hash"]
         found = {
+            "found_by": how,
             "document": row,
             "also_found": others,
             "presets": _presets(connection, row),
@@ -97,6 +100,7 @@ def show(found: Row) -> None:
         return
     row = dict(found["document"])
     text = row.pop("text")
+    print(f"found by its {found['found_by']}" + _others(found["also_found"]))
     for line in found["verdict"]:
         print(line)
     for preset, rules in found["presets"].items():
@@ -126,8 +130,15 @@ def _show_text(text: str) -> None:
         print(f"... {len(text) - SHOWN_CHARS:,} more characters; --json shows all")
 
 
-def _find(connection: duckdb.DuckDBPyConnection, what: str) -> tuple[Row | None, list[Row]]:
-    """The first document meant, in order of ids, and up to 10 others: by id, address, phrase."""
+def _others(also: list[Row]) -> str:
+    if not also:
+        return ""
+    many = f"{len(also)} more" if len(also) < MAX_OTHERS else f"{MAX_OTHERS} or more others"
+    return f"; {many} are found so too, the one of the first id is shown"
+
+
+def _find(connection: duckdb.DuckDBPyConnection, what: str) -> tuple[str, list[Row]]:
+    """How documents are found, by id, address or text, and the first of them in order of ids."""
     if ID.fullmatch(what):
         matches = _matches(
             connection, "starts_with(id, $1) or starts_with(content_hash, $1)", what.lower()
@@ -136,14 +147,16 @@ def _find(connection: duckdb.DuckDBPyConnection, what: str) -> tuple[Row | None,
             listed = "\n".join(f"  id {m['id']}  content_hash {m['content_hash']}" for m in matches)
             raise CorpusError(f"{what!r} begins more than one id; give more digits:\n{listed}")
         if matches or _rejects(connection, what):
-            return _first(connection, matches)
+            return "id", matches
     matches = _matches(connection, "url = $1 or canonical_url = $1", what)
-    return _first(connection, matches or _matches(connection, "contains(text, $1)", what))
+    if matches:
+        return "address", matches
+    return "text", _matches(connection, "contains(text, $1)", what)
 
 
 def _matches(connection: duckdb.DuckDBPyConnection, where: str, value: str) -> list[Row]:
     columns = "id, content_hash, source, url"
-    query = f"select {columns} from documents where {where} order by id limit 11"
+    query = f"select {columns} from documents where {where} order by id limit {MAX_OTHERS + 1}"
     return _rows(connection, query, [value])
 
 

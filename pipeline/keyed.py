@@ -31,6 +31,8 @@ def read_keyed(file: Path, on: str) -> pa.Table:
     reader = READERS.get(file.suffix.lower())
     if reader is None:
         raise CorpusError(f"{file}: no reader for this suffix; known: {', '.join(READERS)}")
+    if not file.exists():
+        raise CorpusError(f"{file}: no such file; is the path relative to {Path.cwd()}?")
     try:
         table = reader(str(file))
     except pa.ArrowInvalid as error:

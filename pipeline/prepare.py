@@ -74,6 +74,7 @@ def prepare(
         job = plan_job(root, settings, shards, limit)
         made = missing(job)
         if made or damaged or not _described(job):
+            _say_what_changed(job)
             (root / "corpus.json").unlink(missing_ok=True)
             remove_temporaries(root)
             if made:
@@ -181,6 +182,21 @@ def _described(job: Job) -> bool:
     found: dict[str, Any] = read_json(path)
     stated = (found["settings"], found["parts"], found["tokenizer"]["hash"])
     return stated == (_settings(job), job.parts, job.tokenizer_hash)
+
+
+def _say_what_changed(job: Job) -> None:
+    """Name the stages of a finished corpus whose own settings, code or versions are other now."""
+    path = job.root / "corpus.json"
+    if not path.exists():
+        return
+    before = read_json(path)["stages"]
+    changed = [s for s, now in job.prints if before.get(s, {}).get("fingerprint", now) != now]
+    if changed:
+        print(
+            f"made again, with what follows from them, because their settings, code or versions "
+            f"changed: {', '.join(changed)}",
+            file=sys.stderr,
+        )
 
 
 def _settings(job: Job) -> dict[str, Any]:

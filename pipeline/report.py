@@ -68,7 +68,8 @@ def _gone(step: str, fates: list[dict[str, Any]], fate: str, note: str) -> dict[
 
 def _left(step: str, fates: list[dict[str, Any]]) -> dict[str, Any]:
     total = _total(fates)
-    return _row(step, total["documents"], total["bytes"], f"{total['tokens']:,} tokens")
+    note = f"{total['tokens']:,} tokens" if fates else "none; is the code of `languages` right?"
+    return _row(step, total["documents"], total["bytes"], note)
 
 
 def _total(rows: list[dict[str, Any]]) -> Counter[str]:

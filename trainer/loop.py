@@ -152,6 +152,11 @@ def _resume(job: Job) -> int:
     """Load the newest good checkpoint, if any; returns the number of steps that are done."""
     path = saved.newest(job.folder / "checkpoints")
     if path is None:
+        if job.world.first and (job.folder / "metrics.jsonl").exists():
+            job.progress.line(
+                f"{job.folder}: begins anew, no checkpoint was saved; for longer runs set "
+                "`checkpoint: {every: 100M}` or so"
+            )
         return 0
     manifest = saved.manifest(path)
     job.loader.resume(manifest["data"])

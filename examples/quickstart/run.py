@@ -27,7 +27,7 @@ STEPS = (
     ("what is in it", f"assay sql runs/corpus {shlex.quote(SOURCES)}"),
     ("what stands there most often", f"assay sql runs/corpus {shlex.quote(COPIES)}"),
     ("the plan of the baseline", "assay mix mixture.yaml --tokens 600k"),
-    ("two arms, three seeds each, a verdict", "assay ablate study.yaml"),
+    ("two arms, three seeds each, a verdict", "assay ablate study.yaml --fresh"),
 )
 
 

@@ -83,3 +83,20 @@ def test_a_study_loads_neither_torch_nor_beam():
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout == "[]\n"
+
+
+def test_finished_runs_of_other_settings_are_not_replaced_unasked(
+    trained: Path, fake_train: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+):
+    path, run = str(trained / "study.yaml"), trained / "run.yaml"
+    before = (trained / "study" / "verdict.json").read_bytes()
+    run.write_text(run.read_text().replace("tokens: 1M", "tokens: 900k"))
+    note = f"6 finished runs in {trained / 'study'} are of other settings, data or code than now"
+    with pytest.raises(ConfigError, match=f"{note}; give another `output` .* or --fresh"):
+        ablate([path], ("must-not-run",))
+    assert (trained / "study" / "verdict.json").read_bytes() == before
+    ablate([path, "--dry-run"])
+    assert note in capsys.readouterr().out
+    assert ablate([path, "--fresh"], fake_train) == 0
+    assert (trained / "study" / "verdict.json").read_bytes() != before
+    assert ablate([path], ("must-not-run",)) == 0

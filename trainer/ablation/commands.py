@@ -12,7 +12,7 @@ from pipeline.config import ConfigError
 from trainer.ablation.plans import plan_arms
 from trainer.ablation.report import write_report
 from trainer.ablation.results import compare, read_scores
-from trainer.ablation.runs import TRAIN, finished, run_all
+from trainer.ablation.runs import TRAIN, finished, outdated, run_all
 from trainer.ablation.study import Study, changes, load_study
 from trainer.ablation.wording import percent, sentence
 from trainer.metrics import Progress
@@ -44,6 +44,11 @@ def ablate(argv: Sequence[str], train: Sequence[str] = TRAIN) -> int:
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--dry-run", action="store_true", help="show what would run; write nothing")
     mode.add_argument("--report-only", action="store_true", help="write the report, run nothing")
+    parser.add_argument(
+        "--fresh",
+        action="store_true",
+        help="train finished runs of other settings, data or code again, over what they left",
+    )
     options = parser.parse_args(argv)
     study = load_study(options.study)
     progress = Progress()
@@ -56,6 +61,8 @@ def ablate(argv: Sequence[str], train: Sequence[str] = TRAIN) -> int:
     if options.report_only:
         _require_finished(study)
     else:
+        if not options.fresh:
+            _refuse_outdated(study)
         left = dict.fromkeys(run.arm for run in study.runs if not finished(run))
         plan_arms(study, left, progress)
         run_all(study, progress, train)
@@ -81,6 +88,8 @@ def outline(study: Study, plans: Mapping[str, Plan]) -> str:
         lines += [f"    {key}: {value}" for key, value in changes(declared).items()]
         lines += [f"    {line}" for line in _sources(plans[arm])]
     left = [run for run in study.runs if not finished(run)]
+    if outdated(study):
+        lines += ["", _of_other_settings(study)]
     lines += [
         "",
         f"to run: {len(left)} of {len(study.runs)} runs, "
@@ -105,6 +114,21 @@ def _sources(plan: Plan) -> Iterator[str]:
 def _shares(study: Study) -> str:
     shares = study.settings.primary.shares().items()
     return ", ".join(f"{name} {percent(share)}" for name, share in shares)
+
+
+def _refuse_outdated(study: Study) -> None:
+    if outdated(study):
+        raise ConfigError(
+            f"{study.path}: {_of_other_settings(study)}; give another `output` to keep them, or "
+            "--fresh to train these again: their scores and the report are then replaced"
+        )
+
+
+def _of_other_settings(study: Study) -> str:
+    return (
+        f"{len(outdated(study))} finished runs in {study.folder} are of other settings, data or "
+        "code than now"
+    )
 
 
 def _require_finished(study: Study) -> None:

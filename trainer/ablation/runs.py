@@ -49,6 +49,13 @@ def finished(run: Run) -> bool:
     )
 
 
+def outdated(study: Study) -> list[Run]:
+    """Runs that stand complete, but under another key than their present one."""
+    return [
+        run for run in study.runs if (run.folder / "finished.json").exists() and not finished(run)
+    ]
+
+
 def run_all(study: Study, progress: Progress, command: Sequence[str] = TRAIN) -> None:
     """Run what is not finished, `workers` at a time.
 
