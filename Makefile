@@ -11,7 +11,7 @@ $(STAMP): pyproject.toml
 	$(BIN)/pip install -q --editable ".[test]"
 	touch $(STAMP)
 
-quickstart: $(STAMP)   ## real bilingual text to a decision, about 5 minutes on 2 cores
+quickstart: $(STAMP)   ## real bilingual text to a decision, some 3 minutes on 2 quiet cores
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python examples/quickstart/run.py
 
 check: $(STAMP)        ## lint, format and types only

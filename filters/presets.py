@@ -1,8 +1,8 @@
 """The visible table of presets: published rules as bounds on stored signals, per language.
 
 A preset drops nothing and is never stored. It is an expression that the `documents` view offers as
-`<preset>.pass`, so another threshold costs one SQL statement. A bound is inclusive. A language for
-which a preset has no bounds gets NULL, and a mixture that selects by NULL stops and says so.
+`<preset>.pass`, so another threshold costs one SQL statement. A bound is inclusive. A language or
+kind without rules in a preset gets NULL, and a mixture that selects by NULL stops and says so.
 
 A bound holds for the formula and the unit that it was published for. Where ours differ (a Chinese
 word is a character here, about 1.6 of them make a word of FineWeb2's segmenter), `source` says how
@@ -82,6 +82,13 @@ PRESETS: dict[str, tuple[Rule, ...]] = {
     ),
 }
 
+# What the kind of a source changes. The rules were made for web pages: code is no prose, and has no
+# rules; an answer, a post or a line of dialogue is short by nature, so no minimum of words counts
+# (ChineseWebText's minimum of 200 characters drops question and answer, poems and dialogue).
+WITHOUT_RULES = ("code",)
+SHORT_KINDS = ("qa", "forum", "dialogue")
+LENGTHS = ("gopher.num_words",)
+
 # Rules of the first language that the second goes without, and why.
 NO_RULE: dict[tuple[str, str], str] = {
     ("zh", "gopher.mean_word_length"): "a Han word is one character long by definition; the mean "
@@ -101,7 +108,8 @@ NO_RULE: dict[tuple[str, str], str] = {
 def _passes(signal: str, bound: Bound) -> str:
     tests = []
     if bound.minimum is not None:
-        tests.append(f"{signal} >= {bound.minimum:.10g}")
+        short = f" or kind in {SHORT_KINDS}" if signal in LENGTHS else ""
+        tests.append(f"({signal} >= {bound.minimum:.10g}{short})")
     if bound.maximum is not None:
         tests.append(f"{signal} <= {bound.maximum:.10g}")
     return " and ".join(tests)
@@ -114,7 +122,8 @@ def _rules(preset: str) -> tuple[Rule, ...]:
 
 
 def expression(preset: str) -> str:
-    """SQL that is true where a document passes all rules of its language; NULL where it has none.
+    """SQL that is true where a document passes all rules of its language and kind; NULL where it
+    has none.
 
     Raises:
         ValueError: no such preset.
@@ -124,7 +133,12 @@ def expression(preset: str) -> str:
         for language, bound in rule.bounds.items():
             by_language.setdefault(language, []).append(_passes(rule.signal, bound))
     cases = (f"when '{name}' then {' and '.join(tests)}" for name, tests in by_language.items())
-    return f"case lang {' '.join(cases)} end"
+    return _of_prose(f"case lang {' '.join(cases)} end")
+
+
+def _of_prose(sql: str) -> str:
+    listed = ", ".join(f"'{kind}'" for kind in WITHOUT_RULES)
+    return f"case when kind in ({listed}) then null else {sql} end"
 
 
 def reasons(preset: str) -> list[tuple[str, str]]:
@@ -139,7 +153,7 @@ def reasons(preset: str) -> list[tuple[str, str]]:
             f"when '{language}' then not ({_passes(rule.signal, bound)})"
             for language, bound in rule.bounds.items()
         )
-        found.append((rule.signal, f"case lang {' '.join(cases)} end"))
+        found.append((rule.signal, _of_prose(f"case lang {' '.join(cases)} end")))
     return found
 
 

@@ -21,7 +21,7 @@ class Input(Settings):
 
     source: str  # unique; letters, digits, `.`, `_`, `-`; stands in ids
     files: str  # a glob, local or of a store (s3://, gs://, hf://, https://)
-    kind: Kind = "web"  # what the text is; a column for predicates, and for presets to come
+    kind: Kind = "web"  # what the text is; chooses the rules of presets: filters/presets.py
     text: str = "text"  # JSONL, Parquet: the field that holds the text
     id: str = "id"  # the field with the user's own id, kept as source_id where present
     url: str = "url"  # the field with the address, where present

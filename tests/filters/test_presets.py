@@ -118,10 +118,11 @@ FIRES = {
 }
 
 
-def query(text: str, language: str | None, *columns: str) -> tuple[Any, ...]:
+def query(text: str, language: str | None, *columns: str, kind: str = "web") -> tuple[Any, ...]:
     measured = measure(pa.array([text]), pa.array([language or ""]))
     rows = pa.table({name: pa.array(measured[name]) for name in COLUMNS})
-    table = pa.table({"gopher": rows.to_struct_array(), "lang": pa.array([language], pa.string())})
+    lang = pa.array([language], pa.string())
+    table = pa.table({"gopher": rows.to_struct_array(), "lang": lang, "kind": [kind]})
     with duckdb.connect() as connection:
         connection.register("documents", table)
         (row,) = connection.execute(f"select {', '.join(columns)} from documents").fetchall()
@@ -171,6 +172,16 @@ def test_every_rule_is_tested_or_explained(preset: str, language: str) -> None:
 def test_language_without_bounds_is_null(language: str | None) -> None:
     columns = [expression("gopher"), *(sql for _, sql in reasons("gopher"))]
     assert set(query(EN, language, *columns)) == {None}
+
+
+def test_the_kind_of_a_source_chooses_its_rules() -> None:
+    passes, sql = expression("gopher"), dict(reasons("gopher"))
+    short = "The answer is that it was closed to the public, and that nobody have told us."
+    assert query(short, "en", passes) == (False,)
+    assert query(short, "en", passes, kind="qa") == (True,)
+    assert query(short, "en", sql["gopher.num_words"], kind="forum") == (False,)
+    assert query(short + " #" * 20, "en", passes, kind="dialogue") == (False,)
+    assert query(EN, "en", passes, *sql.values(), kind="code") == (None,) * (1 + len(sql))
 
 
 def test_bounds_are_inclusive() -> None:
