@@ -56,6 +56,18 @@ REJECTS = pa.schema(
     ]
 )
 
+# Changes of text that a mixture may apply; `documents` is never touched. Byte offsets into the UTF-8
+# text, on character borders, ascending within a document. No rule writes them yet.
+EDITS = pa.schema(
+    [
+        ("id", HASH),
+        ("start", pa.int64()),
+        ("end", pa.int64()),
+        ("kind", pa.string()),
+        ("replacement", pa.string()),
+    ]
+)
+
 # One packed record per document and LSH band; `doc` is part << 32 | row.
 BAND_KEYS = pa.schema([("key", pa.uint64()), ("doc", pa.uint64())])
 
