@@ -56,8 +56,8 @@ REJECTS = pa.schema(
     ]
 )
 
-# Changes of text that a mixture may apply; `documents` is never touched. Byte offsets into the UTF-8
-# text, on character borders, ascending within a document. No rule writes them yet.
+# Changes of text that a mixture may apply; `documents` is never touched. Offsets count bytes of the
+# UTF-8 text, on character borders, ascending within a document. No rule writes them yet.
 EDITS = pa.schema(
     [
         ("id", HASH),
