@@ -21,6 +21,7 @@ from pipeline.run import run_part
 from pipeline.settings import CorpusSettings
 from pipeline.shards import Key, input_files, load_shards, spill_folder, write_shards
 from pipeline.stages import Job
+from pipeline.tokenizer import load
 
 SAMPLE_BYTES = 16_000_000  # of text, about: some seconds
 EXPANSION = 3  # bytes of text in a byte of a large compressed file, about
@@ -40,7 +41,7 @@ def estimate(settings: CorpusSettings, workers: int) -> str:
         pieces, totals = _pieces(files, settings.shard_bytes, root)
         sample = _sample(pieces, totals)
         write_shards(root, files, sample)
-        job = plan_job(root, settings, load_shards(root))
+        job = plan_job(root, settings, load(settings.tokenizer), load_shards(root))
         for shard in job.shards:
             for stage in job.part_stages:
                 run_part(job, stage, shard)

@@ -9,7 +9,7 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from pipeline.settings import CorpusSettings
 from pipeline.shards import Shard, input_files, plan_shards, spill_folder
 from pipeline.stages import AFTER_JOINS, Job
 from pipeline.staleness import make_job, missing
-from pipeline.tokenizer import choose_engine, find, load, save
+from pipeline.tokenizer import Encoder, choose_engine, find, load, save
 
 SAMPLE_BYTES = 1_000_000  # of text on which the fast tokenizer must agree with the reference
 SAMPLE_RECORDS_A_SHARD = 50
@@ -60,6 +60,7 @@ def prepare(
     """
     began = time.perf_counter()
     check(settings)
+    encoder = load(settings.tokenizer)
     files = input_files(settings)
     assert settings.output is not None, "load_corpus sets the output"
     root = Path(settings.output)
@@ -71,14 +72,14 @@ def prepare(
         for name in damaged:
             print(f"damaged, made again: {root / name}", file=sys.stderr)
         shards = plan_shards(root, files, settings.shard_bytes, refresh)
-        job = plan_job(root, settings, shards, limit)
+        job = plan_job(root, settings, encoder, shards, limit)
         made = missing(job)
         if made or damaged or not _described(job):
             _say_what_changed(job)
             (root / "corpus.json").unlink(missing_ok=True)
             remove_temporaries(root)
             if made:
-                _run(job, workers)
+                _run(job, workers, sum(made.values()))
             left = missing(job)
             assert not left, f"stages not made: {left}"
             accounts.check(job)
@@ -92,7 +93,7 @@ def check(settings: CorpusSettings) -> None:
     """Refuse what would fail later, before anything is written.
 
     Raises:
-        ConfigError: an unknown signal group, no such tokenizer, `keep` file or extractor.
+        ConfigError: an unknown signal group, no such extractor or `independent` file.
     """
     for group in settings.signals:
         if group not in GROUPS:
@@ -113,16 +114,18 @@ def check(settings: CorpusSettings) -> None:
         frozen.independent_version(settings.heldout)
     except OSError as error:
         raise ConfigError(f"key `heldout.independent`: {error}") from None
-    load(settings.tokenizer)
 
 
 def plan_job(
-    root: Path, settings: CorpusSettings, shards: list[Shard], limit: int | None = None
+    root: Path,
+    settings: CorpusSettings,
+    encoder: Encoder,
+    shards: list[Shard],
+    limit: int | None = None,
 ) -> Job:
     """The job: the tokenizer saved with the engine that is right for this corpus, all stages
     fingerprinted."""
     bound = _id_bound(root, settings, shards, limit) if limit is not None else None
-    encoder = load(settings.tokenizer)
     folder = root / "tokens" / encoder.hash
     sources = {item.source: item.model_dump(exclude={"files"}) for item in settings.inputs}
     sampled = fingerprint(sources, versions(["gigatoken", "tokenizers"]))
@@ -132,13 +135,13 @@ def plan_job(
         engine = choose_engine(find(settings.tokenizer.file), sample)
         save(encoder, folder)
         write_json(chosen, {"engine": engine, "documents": len(sample), "sampled": sampled})
-    return make_job(root, settings, load(settings.tokenizer, read_json(chosen)["engine"]), bound)
+    return make_job(root, settings, replace(encoder, engine=read_json(chosen)["engine"]), bound)
 
 
-def _run(job: Job, workers: int) -> None:
+def _run(job: Job, workers: int, missing_parts: int) -> None:
     from pipeline.runners import run_local  # Beam takes 2 seconds to load: only where it runs
 
-    with progress.shown(job):
+    with progress.shown(job, missing_parts):
         run_local(job, workers)
 
 

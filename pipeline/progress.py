@@ -9,18 +9,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from pipeline.files import read_json
-from pipeline.stages import AFTER_JOINS, JOINS, Job
-from pipeline.staleness import missing
+from pipeline.stages import Job
 
 TERMINAL_SECONDS = 1.0
 LOG_SECONDS = 15.0
 
 
 @contextmanager
-def shown(job: Job) -> Iterator[None]:
-    """Show stages done, documents, MB/s and time left on stderr while the block runs."""
+def shown(job: Job, missing: int) -> Iterator[None]:
+    """Show parts made of those `missing`, documents and time left while the block runs."""
     stop = threading.Event()
-    thread = threading.Thread(target=_show, args=(job, stop), daemon=True)
+    thread = threading.Thread(target=_show, args=(job, missing, stop), daemon=True)
     thread.start()
     try:
         yield
@@ -29,19 +28,15 @@ def shown(job: Job) -> Iterator[None]:
         thread.join()
 
 
-def _show(job: Job, stop: threading.Event) -> None:
+def _show(job: Job, missing: int, stop: threading.Event) -> None:
     terminal = sys.stderr.isatty()
     began = time.monotonic()
     started = time.time()
-    stages = (*job.part_stages, *AFTER_JOINS)
-    total = len(job.parts) * len(stages) + sum(join.partitions for join in JOINS.values())
-    stood = total - sum(missing(job).values())
     while not stop.wait(TERMINAL_SECONDS if terminal else LOG_SECONDS):
         made = _made_since(job, started)
-        done = stood + made
         seconds = time.monotonic() - began
-        left = (total - done) * seconds / made if made else None
-        line = f"{_state(job)}, {done} of {total} steps, {seconds:.0f} s"
+        left = (missing - made) * seconds / made if made else None
+        line = f"{_state(job)}, {made} of {missing} steps, {seconds:.0f} s"
         line += f", about {left:.0f} s left" if left is not None else ""
         print(
             f"\r{line}\033[K" if terminal else line, end="" if terminal else "\n", file=sys.stderr

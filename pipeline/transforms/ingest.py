@@ -19,7 +19,7 @@ from filters import normalize
 from pipeline import schema
 from pipeline.corpus import part_name
 from pipeline.files import replacing
-from pipeline.readers import Bad, Record
+from pipeline.readers import Bad, Record, excerpt
 from pipeline.readers.formats import read
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ _NUM_NUL, _NUM_CONTROL = (
     list(normalize.COLUMNS).index(name) for name in ("num_nul", "num_control")
 )
 NORMALIZE_SCHEMA = pa.schema([(name, s.type) for name, s in normalize.COLUMNS.items()])
-EXCERPT_CHARS = 200
 
 
 def outputs(root: Path, part: int) -> list[Path]:
@@ -129,7 +128,7 @@ def hard_reject(
     length = len(record.text)
     if "not_text" in hard and odd > NOT_TEXT_SHARE * length:
         detail = f"{odd} of {length} characters are NUL, control or undecodable"
-        return Bad(record.offset, record.num_bytes, "not_text", detail, text[:EXCERPT_CHARS])
+        return Bad(record.offset, record.num_bytes, "not_text", detail, excerpt(text))
     return None
 
 
@@ -143,7 +142,7 @@ def _reject(doc_id: bytes, source: str, file: str, bad: Bad) -> dict[str, Any]:
         "stage": "ingest",
         "reason": bad.reason,
         "detail": bad.detail,
-        "excerpt": bad.excerpt[:EXCERPT_CHARS],
+        "excerpt": bad.excerpt,
     }
 
 
