@@ -47,10 +47,11 @@ def normalization(setup: Setup) -> Kernel:
 
 def signal_group(name: str) -> Callable[[Setup], Kernel]:
     def make(setup: Setup) -> Kernel:
+        from filters.segments import Texts
         from filters.signals import GROUPS
 
         measure = GROUPS[name].measure
-        return lambda texts: measure(texts, pa.array([setup.language] * len(texts)))
+        return lambda texts: measure(Texts(texts), pa.array([setup.language] * len(texts)))
 
     return make
 

@@ -24,6 +24,7 @@ from filters.repetition import (
     duplicate_shares,
     ngram_shares,
 )
+from filters.segments import Texts
 from filters.text import (
     CLASSES,
     HASH_PRIME,
@@ -35,7 +36,6 @@ from filters.text import (
     split_words,
     word_hash,
 )
-from kernels.arrow import string_buffers
 from kernels.compile import kernel
 
 # At the start of a line. Gopher has • and -; the rest is what Chinese pages use (MAP-NEO filter.py)
@@ -111,14 +111,13 @@ def _stop_table() -> tuple[Keys, npt.NDArray[np.uint8]]:
 _STOP_HASHES, _STOP_NUMBERS = _stop_table()
 
 
-def measure(texts: pa.Array, languages: pa.Array) -> Mapping[str, pa.Array | np.ndarray]:
+def measure(texts: Texts, languages: pa.Array) -> Mapping[str, pa.Array | np.ndarray]:
     """All columns of `COLUMNS` for a batch; see filters/signals.py."""
-    data, offsets = string_buffers(texts)
     listed = pc.index_in(languages, value_set=pa.array(list(STOP_WORDS)))
     lists = pc.fill_null(listed, -1).to_numpy(zero_copy_only=False).astype(np.int32)
     counts = np.zeros((len(texts), 2), np.int32)
     ratios = np.zeros((len(texts), len(RATIOS)), np.float32)
-    _measure(data, offsets, lists, CLASSES, _STOP_HASHES, _STOP_NUMBERS, counts, ratios)
+    _measure(texts.data, texts.offsets, lists, CLASSES, _STOP_HASHES, _STOP_NUMBERS, counts, ratios)
     return {
         "num_words": counts[:, 0].copy(),
         "num_stop_words": pa.array(counts[:, 1], mask=lists < 0),

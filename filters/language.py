@@ -22,6 +22,7 @@ import pyarrow as pa
 from filters import text as units
 from filters.columns import Signal
 from filters.prose import prose
+from filters.segments import Texts
 from kernels.arrow import string_buffers
 
 MODEL = Path(__file__).parent / "models" / "lid.176.ftz"
@@ -148,10 +149,10 @@ def check_owner(owners: Sequence[str]) -> None:
         )
 
 
-def measure(texts: pa.Array, languages: pa.Array) -> Mapping[str, pa.Array | np.ndarray]:
+def measure(texts: Texts, languages: pa.Array) -> Mapping[str, pa.Array | np.ndarray]:
     """All columns of `COLUMNS` for a batch; `languages` is not read. See filters/signals.py."""
-    counts, letters = count_letters(texts)
-    found = identify(texts.to_pylist(), letters)
+    counts, letters = count_letters(texts.array)
+    found = identify(texts.array.to_pylist(), letters)
     scripts = counts[:, 1:5] / np.maximum(counts[:, :1], 1)
     return {
         "lang": pa.array([lang for lang, _, _ in found], pa.string()),

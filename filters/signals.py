@@ -14,10 +14,12 @@ import pyarrow as pa
 
 from filters import gopher, language
 from filters.columns import Signal
+from filters.segments import Texts
 
-# texts (pa.string array, no nulls), languages (pa.string array: `lang` of each, "" where the group
-# runs before language) -> one array per column, in the order of `columns`
-Measure = Callable[[pa.Array, pa.Array], Mapping[str, "pa.Array | np.ndarray"]]
+# texts (one `Texts` for all groups: what one of them found serves the others), languages (pa.string
+# array: `lang` of each, "" where the group runs before language) -> one array per column, in the
+# order of `columns`
+Measure = Callable[[Texts, pa.Array], Mapping[str, "pa.Array | np.ndarray"]]
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from filters import normalize
+from filters.segments import Texts
 from filters.signals import GROUPS
 from pipeline import schema
 from pipeline.config import ConfigError
@@ -134,7 +135,7 @@ def independent(heldout: Heldout, source: Input) -> tuple[Rows, Rows]:
                 )
             rejected += bad
             stem = Path(file).name.split(".")[0]
-            measured = GROUPS["language"].measure(pa.array(texts, pa.string()), pa.nulls(0))
+            measured = GROUPS["language"].measure(Texts(pa.array(texts, pa.string())), pa.nulls(0))
             for text, language in zip(texts, pa.array(measured["lang"]).to_pylist(), strict=True):
                 rows.append(
                     {

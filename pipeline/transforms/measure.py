@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from filters.segments import Texts
 from pipeline.corpus import part_name
 from pipeline.files import replacing
 from pipeline.tables import column
@@ -34,7 +35,7 @@ def measure(root: Path, group: str, table: Group, part: int) -> dict[str, Any]:
         for i in range(documents.num_row_groups):
             texts = column(documents, i, "text")
             lang = column(languages, i, "lang") if languages else pa.array([""] * len(texts))
-            measured = table.measure(texts, lang)
+            measured = table.measure(Texts(texts), lang)
             arrays = [pa.array(measured[f.name]).cast(f.type) for f in columns]
             writer.write_batch(
                 pa.RecordBatch.from_arrays(arrays, schema=columns), row_group_size=len(texts)

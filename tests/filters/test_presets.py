@@ -9,6 +9,7 @@ import pytest
 from filters import language
 from filters.gopher import COLUMNS, STOP_WORDS, measure
 from filters.presets import NO_RULE, PRESETS, expression, needs, reasons
+from filters.segments import Texts
 from pipeline.settings import Kind
 
 EN = (
@@ -119,7 +120,7 @@ FIRES = {
 
 
 def query(text: str, language: str | None, *columns: str, kind: str = "web") -> tuple[Any, ...]:
-    measured = measure(pa.array([text]), pa.array([language or ""]))
+    measured = measure(Texts(pa.array([text])), pa.array([language or ""]))
     rows = pa.table({name: pa.array(measured[name]) for name in COLUMNS})
     lang = pa.array([language], pa.string())
     table = pa.table({"gopher": rows.to_struct_array(), "lang": lang, "kind": [kind]})
@@ -140,7 +141,7 @@ def test_chinese_of_every_kind_passes_out_of_the_box() -> None:
     """data-juicer #509: its default setting filtered all Chinese text out."""
     assert KINDS_ZH.keys() == set(get_args(Kind))
     texts = pa.array(KINDS_ZH.values())
-    languages = language.measure(texts, pa.array([""] * len(texts)))["lang"]
+    languages = language.measure(Texts(texts), pa.array([""] * len(texts)))["lang"]
     assert pa.array(languages).to_pylist() == ["zh"] * len(texts)
     failed = {
         kind: [name for name, sql in reasons("gopher") if query(text, "zh", sql) == (True,)]

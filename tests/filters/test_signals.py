@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from filters.segments import Texts
 from filters.signals import GROUPS
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "signals.json"
@@ -26,7 +27,7 @@ PAIRS: list[dict[str, Any]] = json.loads(GOLDEN.read_text(encoding="utf-8"))
 def measured(group: str, pairs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     table = GROUPS[group]
     texts = pa.array([pair["text"] for pair in pairs], pa.string())
-    columns = table.measure(texts, pa.array([pair["lang"] for pair in pairs], pa.string()))
+    columns = table.measure(Texts(texts), pa.array([pair["lang"] for pair in pairs], pa.string()))
     assert list(columns) == list(table.columns)
     arrays = {name: pa.array(columns[name]) for name in columns}
     assert {n: a.type for n, a in arrays.items()} == {n: s.type for n, s in table.columns.items()}
@@ -48,7 +49,7 @@ def test_golden_pairs(group: str) -> None:
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_a_batch_of_nothing(group: str) -> None:
-    columns = GROUPS[group].measure(pa.array([], pa.string()), pa.array([], pa.string()))
+    columns = GROUPS[group].measure(Texts(pa.array([], pa.string())), pa.array([], pa.string()))
     assert [len(column) for column in columns.values()] == [0] * len(GROUPS[group].columns)
 
 
