@@ -20,12 +20,12 @@ class Reader:
 READERS: dict[str, Reader] = {
     "jsonl": Reader((".jsonl", ".ndjson", ".json"), jsonl.cut, jsonl.read),
     "parquet": Reader((".parquet",), parquet.cut, parquet.read),
-    "warc": Reader((".warc",), warc.cut, warc.read),
+    "warc": Reader((".warc", ".wet"), warc.cut, warc.read),
     "text": Reader((".txt", ".text", ".md"), document.cut, document.read_text),
     "html": Reader((".html", ".htm", ".xhtml"), document.cut, document.read_html),
 }
 
-COMPRESSED = (".gz", ".zst", ".zstd")  # looked through; the bytes say which it is
+COMPRESSED = (".gz", ".zst", ".zstd", ".bz2", ".xz")  # looked through; the bytes say which it is
 
 
 def format_of(path: str) -> str:

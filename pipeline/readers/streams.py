@@ -1,24 +1,27 @@
 """Bytes of a file, local or of a store, uncompressed: the one place that opens and decompresses.
 
-gzip and zstd are told by their first bytes, not by the name, with any number of members or frames.
+gzip, zstd, bzip2 and xz are told by their first bytes, not by the name, with any number of members
+or frames.
 A stream that is cut off or corrupt yields every byte before the fault, then raises `BrokenStream`;
 Python's own `gzip` loses up to a buffer of good bytes before a fault inside the deflate data.
 """
 
 from __future__ import annotations
 
+import bz2
+import lzma
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import IO, Literal
 
 import fsspec
 import zstandard
 
-Compression = Literal["gzip", "zstd"]
+Compression = Literal["gzip", "zstd", "bzip2", "xz"]
 
 PLAIN_BYTES = 1 << 20  # read at once from a plain file
 PACKED_BYTES = 1 << 16  # read at once from a compressed one: deflate expands at most 1032 times
-ZSTD_BYTES = 1 << 10  # ... from zstd, whose decoder drops the output of a call that fails
+ZSTD_BYTES = 1 << 10  # ... from zstd, bzip2, xz, which drop the output of a call that fails
 
 
 class BrokenStream(Exception):
@@ -26,7 +29,7 @@ class BrokenStream(Exception):
 
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(f"{reason}: {detail}")
-        self.reason = reason  # a word of `rejects`: truncated_gzip, truncated_zstd
+        self.reason = reason  # a word of `rejects`: truncated_gzip, truncated_zstd ...
         self.detail = detail
 
 
@@ -40,15 +43,17 @@ def open_file(path: str) -> IO[bytes]:
 
 def compression(path: str) -> Compression | None:
     with open_file(path) as file:
-        return _compression(file.read(4))
+        return _compression(file.read(6))
 
 
 def _compression(magic: bytes) -> Compression | None:
     if magic[:2] == b"\x1f\x8b":
         return "gzip"
-    if magic == b"\x28\xb5\x2f\xfd" or magic[1:] == b"\x2a\x4d\x18":  # a frame, a skippable frame
+    if magic[:4] == b"\x28\xb5\x2f\xfd" or magic[1:4] == b"\x2a\x4d\x18":  # one to skip
         return "zstd"
-    return None
+    if magic[:3] == b"BZh" and magic[4:6] in (b"1A", b"\x17\x72"):  # a block, an empty stream
+        return "bzip2"
+    return "xz" if magic == b"\xfd7zXZ\0" else None
 
 
 def chunks(path: str, begin: int = 0, end: int | None = None) -> Iterator[bytes]:
@@ -58,14 +63,16 @@ def chunks(path: str, begin: int = 0, end: int | None = None) -> Iterator[bytes]
         BrokenStream: after the last good byte of a truncated or corrupt stream.
     """
     with open_file(path) as file:
-        kind = _compression(file.read(4))
+        kind = _compression(file.read(6))
         file.seek(begin)
         if kind is None:
             yield from _blocks(file, PLAIN_BYTES, end)
         elif kind == "gzip":
             yield from _gunzip(_blocks(file, PACKED_BYTES, end))
-        else:
+        elif kind == "zstd":
             yield from _unzstd(_blocks(file, ZSTD_BYTES, end))
+        else:
+            yield from _unpack(_blocks(file, ZSTD_BYTES, end), kind)
 
 
 def _blocks(file: IO[bytes], size: int, end: int | None) -> Iterator[bytes]:
@@ -155,3 +162,29 @@ def _unzstd(blocks: Iterator[bytes]) -> Iterator[bytes]:
                 frame = None
     if frame is not None:
         raise BrokenStream("truncated_zstd", "the zstd stream ends inside a frame")
+
+
+def _unpack(blocks: Iterator[bytes], kind: Literal["bzip2", "xz"]) -> Iterator[bytes]:
+    """45 bytes of bzip2 can hold 45 MB, so what one call gives is bounded too."""
+    new: Callable[[], bz2.BZ2Decompressor | lzma.LZMADecompressor] = (
+        bz2.BZ2Decompressor if kind == "bzip2" else lambda: lzma.LZMADecompressor(memlimit=1 << 30)
+    )
+    stream = None
+    for block in blocks:
+        while block or (stream and not stream.needs_input):
+            if stream is None:
+                block = block.lstrip(b"\0")  # padding between streams, as xz allows
+                if not block:
+                    break
+                stream = new()
+            try:
+                data = stream.decompress(block, PLAIN_BYTES)
+            except (OSError, EOFError, lzma.LZMAError) as error:
+                raise BrokenStream(f"truncated_{kind}", f"corrupt {kind} data: {error}") from error
+            if data:
+                yield data
+            block = b""
+            if stream.eof:
+                block, stream = stream.unused_data, None
+    if stream is not None:
+        raise BrokenStream(f"truncated_{kind}", f"the {kind} stream ends before its end")

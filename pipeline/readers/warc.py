@@ -1,4 +1,4 @@
-"""WARC, plain or compressed: one page a record, offset = that of the record, uncompressed.
+"""WARC and WET, plain or compressed: one page a record, offset = that of the record, uncompressed.
 
 Records are framed here and read by fastwarc one at a time. fastwarc's own iterator (2.0) stops at
 the first malformed header and gives a record that the end of the file cuts as if it were whole; so
@@ -45,10 +45,10 @@ class Raw(NamedTuple):
 
 def cut(path: str, file: str, size: int, shard_bytes: int) -> list[Piece]:
     """Ranges at record borders. A .warc.gz with a member a record is scanned for them (300 MB/s);
-    one with a single member, or .zst, is one piece."""
+    one with a single member, or .zst, .bz2, .xz, is one piece."""
     kind = compression(path)
     text = size * (EXPANSION if kind else 1)
-    if text <= shard_bytes or kind == "zstd":
+    if text <= shard_bytes or kind not in (None, "gzip"):
         return [Piece(path, file, num_bytes=text)] if size else []
     starts = members(path) if kind == "gzip" else ((raw.offset,) * 2 for raw in frame(chunks(path)))
     borders = [(0, 0)]
@@ -63,9 +63,12 @@ def cut(path: str, file: str, size: int, shard_bytes: int) -> list[Piece]:
 
 
 def read(piece: Piece, source: Input, extractor: str) -> Iterator[Record | Bad]:
-    """The pages of a piece; request, metadata, revisit and warcinfo records are no documents."""
+    """The pages of a piece; request, metadata, revisit and warcinfo records are no documents.
+
+    `keep` names headers of the record, as in `[WARC-Identified-Content-Language]` of a WET file.
+    """
     for raw in frame(chunks(piece.path, piece.begin, piece.end), piece.base):
-        item = _item(raw, extractor)
+        item = _item(raw, source.keep, extractor)
         if item is not None:
             yield item
 
@@ -182,7 +185,7 @@ class _Buffer:
             self.fill()
 
 
-def _item(raw: Raw, extractor: str) -> Record | Bad | None:
+def _item(raw: Raw, keep: tuple[str, ...], extractor: str) -> Record | Bad | None:
     def bad(reason: str, detail: str, shown: bytes | str = b"") -> Bad:
         return Bad(raw.offset, raw.num_bytes, reason, detail, excerpt(shown or raw.data))
 
@@ -206,6 +209,11 @@ def _item(raw: Raw, extractor: str) -> Record | Bad | None:
     fields["crawl_date"] = _date(record.headers.get("WARC-Date"))
     fields["truncated"] = record.headers.get("WARC-Truncated")
     fields["x_robots_tag"] = http.get("X-Robots-Tag") if http is not None else None
+    if keep:
+        headers = {name: record.headers.get(name) for name in keep}
+        fields["meta"] = {name: as_text(value) for name, value in headers.items() if value}
+    if record.record_type == WarcRecordType.conversion and "charset" not in declared:
+        declared += "; charset=utf-8"  # what WET is, by its definition
     try:
         if content_type in HTML_TYPES:
             text, page = html_page(payload, charset_of(declared), extractor)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.readers import Bad, Record, warc
+from pipeline.readers import Bad, Piece, Record, warc
 from pipeline.readers.formats import read
 from pipeline.settings import Input
 
@@ -198,3 +198,28 @@ def test_a_record_above_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_an_empty_file(tmp_path: Path) -> None:
     assert of(tmp_path) == []
+
+
+def test_wet_is_utf8_text_whose_headers_can_be_kept(tmp_path: Path) -> None:
+    """Short text that could be GBK too: a conversion record is UTF-8 by definition."""
+    languages = "WARC-Identified-Content-Language: zho,eng"
+    raw = record("conversion", "text/plain", "浣犲ソ\n".encode(), languages)
+    info = record("warcinfo", "application/warc-fields", b"isPartOf: CC-MAIN-2026-40\r\n")
+    path = tmp_path / "a.warc.wet.gz"
+    path.write_bytes(gzip.compress(info) + gzip.compress(raw))
+    keep = ("WARC-Identified-Content-Language", "WARC-Absent")
+    source = Input(source="t", files="*", keep=keep)
+    assert list(read(Piece(str(path), path.name), source, "resiliparse")) == [
+        Record(
+            len(info),
+            len(raw) - 4,
+            "浣犲ソ\n",
+            {
+                "url": "https://A.example:443/x",
+                "domain": "a.example",
+                "crawl_date": datetime(2026, 10, 2, 3, 4, 5),
+                "charset": "utf-8",
+                "meta": {"WARC-Identified-Content-Language": "zho,eng"},
+            },
+        )
+    ]
