@@ -1,9 +1,14 @@
-"""Plain text and HTML: one file, one document. Line ends of plain text stay as they are, so
-hard-wrapped Chinese gets no spaces."""
+"""Plain text, Markdown and HTML: one file, one document.
+
+Line ends of plain text stay as they are, so hard-wrapped Chinese gets no spaces. A byte that is
+wrong in the encoding of the file costs one character (U+FFFD). Markdown stays as it is written.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from pipeline.pages.charset import BadCharset
 from pipeline.pages.page import NoText, html_page, text_page
@@ -14,6 +19,12 @@ from pipeline.settings import Input
 EXPANSION = 3  # bytes of text in a byte of a compressed file, about
 MAX_FILE_BYTES = 256_000_000
 
+Parse = Callable[[bytes], tuple[str, dict[str, Any]]]  # raises BadCharset, NoText
+
+_FRONT = re.compile(r"\A---[ \t]*\r?\n.*?^---", re.DOTALL | re.MULTILINE)
+_KEY = re.compile(r"^title:[ \t]*(\S.*)$", re.MULTILINE)
+_HEADING = re.compile(r"^# +(\S.*)$", re.MULTILINE)
+
 
 def cut(path: str, file: str, size: int, shard_bytes: int) -> list[Piece]:
     return [Piece(path, file, num_bytes=size * (EXPANSION if compression(path) else 1))]
@@ -21,16 +32,35 @@ def cut(path: str, file: str, size: int, shard_bytes: int) -> list[Piece]:
 
 def read_text(piece: Piece, source: Input, extractor: str) -> Iterator[Record | Bad]:
     del source, extractor
-    return _read(piece, None)
+    return _read(piece, lambda raw: text_page(raw, None))
+
+
+def read_markdown(piece: Piece, source: Input, extractor: str) -> Iterator[Record | Bad]:
+    """Its title is that of the front matter, or the first heading."""
+    del source, extractor
+    return _read(piece, markdown)
 
 
 def read_html(piece: Piece, source: Input, extractor: str) -> Iterator[Record | Bad]:
     del source
-    return _read(piece, extractor)
+    return _read(piece, lambda raw: html_page(raw, None, extractor))
 
 
-def _read(piece: Piece, extractor: str | None) -> Iterator[Record | Bad]:
-    """The file as one item, as HTML for an extractor; an empty file holds none."""
+def markdown(raw: bytes) -> tuple[str, dict[str, Any]]:
+    text, fields = text_page(raw, None)
+    title = title_of(text)
+    return text, {**fields, "title": title} if title else fields
+
+
+def title_of(text: str) -> str | None:
+    """`title:` of YAML front matter, else the first heading `# ...`."""
+    front = _FRONT.match(text)
+    found = (front and _KEY.search(front[0])) or _HEADING.search(text)
+    return found[1].strip().strip("\"'").rstrip("#").strip() or None if found else None
+
+
+def _read(piece: Piece, parse: Parse) -> Iterator[Record | Bad]:
+    """The file as one item; an empty file holds none."""
     data = bytearray()
     size = 0
     try:
@@ -49,7 +79,7 @@ def _read(piece: Piece, extractor: str | None) -> Iterator[Record | Bad]:
         yield Bad(0, size, "too_long", detail, excerpt(raw))
         return
     try:
-        text, fields = html_page(raw, None, extractor) if extractor else text_page(raw, None)
+        text, fields = parse(raw)
         yield Record(0, size, text, fields)
     except BadCharset as error:
         yield Bad(0, size, "bad_charset", str(error), excerpt(raw))

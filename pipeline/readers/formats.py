@@ -4,25 +4,50 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
-from pipeline.readers import Bad, Piece, Record, document, jsonl, parquet, warc
+from pipeline.readers import Bad, Piece, Record, archive, document, jsonl, parquet, streams, warc
 from pipeline.readers.files import file_size
 from pipeline.settings import Input
+
+Read = Callable[[Piece, Input, str], Iterator[Record | Bad]]
 
 
 @dataclass(frozen=True)
 class Reader:
     suffixes: tuple[str, ...]
     cut: Callable[[str, str, int, int], list[Piece] | None]
-    read: Callable[[Piece, Input, str], Iterator[Record | Bad]]
+    read: Read
+    # A reject as it lies in its file (path, offset, num_bytes); None: offsets count no bytes.
+    raw: Callable[[str, int, int], str] | None = streams.text_at
+
+
+def reader_of(name: str) -> Read:
+    """How to read a member of an archive.
+
+    Raises:
+        ValueError: no format has its suffix, or it is an archive itself.
+    """
+    key = format_of(name)
+    if key in ("zip", "tar"):
+        raise ValueError("an archive in an archive is not read; unpack it first")
+    return READERS[key].read
 
 
 READERS: dict[str, Reader] = {
     "jsonl": Reader((".jsonl", ".ndjson", ".json"), jsonl.cut, jsonl.read),
-    "parquet": Reader((".parquet",), parquet.cut, parquet.read),
+    "parquet": Reader((".parquet",), parquet.cut, parquet.read, parquet.row_text),
     "warc": Reader((".warc", ".wet"), warc.cut, warc.read),
-    "text": Reader((".txt", ".text", ".md"), document.cut, document.read_text),
+    "text": Reader((".txt", ".text"), document.cut, document.read_text),
+    "markdown": Reader((".md", ".markdown"), document.cut, document.read_markdown),
     "html": Reader((".html", ".htm", ".xhtml"), document.cut, document.read_html),
+    "zip": Reader((".zip",), archive.cut_zip, partial(archive.read_zip, reader_of=reader_of), None),
+    "tar": Reader(
+        (".tar", ".tgz", ".tbz2", ".txz"),
+        archive.cut_tar,
+        partial(archive.read_tar, reader_of=reader_of),
+        None,
+    ),
 }
 
 COMPRESSED = (".gz", ".zst", ".zstd", ".bz2", ".xz")  # looked through; the bytes say which it is

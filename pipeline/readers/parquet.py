@@ -75,8 +75,9 @@ def _row_group(
         yield Bad(row, metadata.total_byte_size, "bad_parquet", detail)
 
 
-def row_text(path: str, row: int) -> str:
+def row_text(path: str, row: int, num_bytes: int) -> str:
     """One row as JSON, undecodable bytes as U+FFFD; empty where it cannot be read."""
+    del num_bytes
     try:
         with open_file(path) as stream:
             table = pq.ParquetFile(stream)

@@ -9,6 +9,7 @@ Python's own `gzip` loses up to a buffer of good bytes before a fault inside the
 from __future__ import annotations
 
 import bz2
+import contextlib
 import lzma
 import zlib
 from collections.abc import Callable, Iterator
@@ -73,6 +74,20 @@ def chunks(path: str, begin: int = 0, end: int | None = None) -> Iterator[bytes]
             yield from _unzstd(_blocks(file, ZSTD_BYTES, end))
         else:
             yield from _unpack(_blocks(file, ZSTD_BYTES, end), kind)
+
+
+def text_at(path: str, offset: int, num_bytes: int) -> str:
+    """A range of the uncompressed stream, undecodable bytes as U+FFFD; what there is of it where
+    the stream is broken."""
+    found = bytearray()
+    position = 0
+    with contextlib.suppress(BrokenStream):
+        for chunk in chunks(path):
+            found += chunk[max(offset - position, 0) : max(offset + num_bytes - position, 0)]
+            position += len(chunk)
+            if position >= offset + num_bytes:
+                break
+    return found.decode(errors="replace")
 
 
 def _blocks(file: IO[bytes], size: int, end: int | None) -> Iterator[bytes]:
