@@ -6,6 +6,8 @@ Hashes are 128-bit xxh3, stored as 16 big-endian bytes, shown in SQL as 32 hex d
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pyarrow as pa
 import xxhash
 
@@ -145,6 +147,12 @@ def text_hash(text: bytes) -> bytes:
     return xxhash.xxh3_128_digest(text)
 
 
+def document_ids(source: str, file: str, offsets: Iterable[int]) -> list[bytes]:
+    """Identities of records, 16 bytes each; independent of sharding, order and other files."""
+    prefix = f"{source}\0{file}\0".encode()
+    digest = xxhash.xxh3_128_digest
+    return [digest(b"%b%d" % (prefix, offset)) for offset in offsets]
+
+
 def document_id(source: str, file: str, offset: int) -> bytes:
-    """Identity of a record: 16 bytes; does not depend on sharding, order or other files."""
-    return xxhash.xxh3_128_digest(f"{source}\0{file}\0{offset}".encode())
+    return document_ids(source, file, [offset])[0]

@@ -15,12 +15,24 @@ from pipeline.settings import Input
 def from_row(row: Mapping[str, Any], offset: int, num_bytes: int, source: Input) -> Record | Bad:
     """Check the text field of `row` and take the id, the address and the kept fields along."""
     try:
-        return _from_row(row, offset, num_bytes, source)
+        text = row.get(source.text)
+        if not isinstance(text, str):
+            return _without_text(row, offset, num_bytes, source)
+        fields: dict[str, Any] = {}
+        own_id, url = row.get(source.id), row.get(source.url)
+        if own_id is not None:
+            fields["source_id"] = as_text(own_id)
+        if isinstance(url, str) and url.strip():
+            fields["url"] = as_text(url)
+            fields["domain"] = domain(url)
+        if source.keep:
+            fields["meta"] = {k: as_text(row[k]) for k in source.keep if row.get(k) is not None}
+        return Record(offset, num_bytes, text, fields)
     except RecursionError:  # orjson reads 1,024 levels, more than Python writes
         return Bad(offset, num_bytes, "bad_json", "a field is nested too deeply to be kept")
 
 
-def _from_row(row: Mapping[str, Any], offset: int, num_bytes: int, source: Input) -> Record | Bad:
+def _without_text(row: Mapping[str, Any], offset: int, num_bytes: int, source: Input) -> Bad:
     if source.text not in row:
         detail = f"no field {source.text!r}; the record has {', '.join(map(repr, row)) or 'none'}"
         return Bad(offset, num_bytes, "missing_text", detail, excerpt(as_text(dict(row))))
@@ -28,24 +40,16 @@ def _from_row(row: Mapping[str, Any], offset: int, num_bytes: int, source: Input
     if text is None:
         detail = f"field {source.text!r} is null"
         return Bad(offset, num_bytes, "null_text", detail, excerpt(as_text(dict(row))))
-    if not isinstance(text, str):
-        detail = f"field {source.text!r} is {type(text).__name__}, not a string"
-        return Bad(offset, num_bytes, "bad_text_type", detail, excerpt(as_text(text)))
-    fields: dict[str, Any] = {}
-    if row.get(source.id) is not None:
-        fields["source_id"] = as_text(row[source.id])
-    if isinstance(row.get(source.url), str) and row[source.url].strip():
-        fields["url"] = as_text(row[source.url])
-        fields["domain"] = domain(row[source.url])
-    if source.keep:
-        fields["meta"] = {k: as_text(row[k]) for k in source.keep if row.get(k) is not None}
-    return Record(offset, num_bytes, text, fields)
+    detail = f"field {source.text!r} is {type(text).__name__}, not a string"
+    return Bad(offset, num_bytes, "bad_text_type", detail, excerpt(as_text(text)))
 
 
 def as_text(value: Any) -> str:
     """A string as it is (lone surrogates as `?`), anything else as compact JSON."""
     if not isinstance(value, str):
         value = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+    if value.isascii():  # most ids and addresses: a tenth of the time
+        return str(value)
     return str(value).encode("utf-8", "replace").decode()
 
 

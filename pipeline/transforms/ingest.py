@@ -1,5 +1,8 @@
 """Ingest: records of a shard to `documents`, `rejects` and the counts of normalization.
 
+Readers give records one by one; all else is done by batch: one scan finds the few texts that need
+a look, and a row group is finished column by column.
+
 Row groups are cut here, in one place, at a number of rows or bytes; every later table of the part
 follows them. So the bytes of a part do not depend on workers or on how a read was buffered.
 """
@@ -7,12 +10,14 @@ follows them. So the bytes of a part do not depend on workers or on how a read w
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, compress, repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from filters import normalize
@@ -28,6 +33,7 @@ if TYPE_CHECKING:
 
 ROW_GROUP_ROWS = 2_048
 ROW_GROUP_BYTES = 16_000_000
+BATCH_BYTES = 1_000_000  # of records looked at together: they stay in the cache of a core
 
 # Share of NUL, control and replacement characters from which bytes were no text in the encoding
 # tried. Prose has none; a PNG read as latin-1 has about half.
@@ -37,6 +43,21 @@ _NUM_NUL, _NUM_CONTROL = (
     list(normalize.COLUMNS).index(name) for name in ("num_nul", "num_control")
 )
 NORMALIZE_SCHEMA = pa.schema([(name, s.type) for name, s in normalize.COLUMNS.items()])
+
+# A document on its way: id, file, offset, further columns, normalized text as UTF-8, its number of
+# characters, what normalization counted.
+Row = tuple[bytes, str, int, dict[str, Any], bytes, int, tuple[int, ...]]
+T = TypeVar("T")
+
+
+class Tally:
+    """What became of the records of a shard."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, Counter[str]] = {}
+        self.reasons: Counter[str] = Counter()
+        self.kept_fields: Counter[str] = Counter()
+        self.rejects: list[dict[str, Any]] = []
 
 
 def outputs(root: Path, part: int) -> list[Path]:
@@ -57,65 +78,77 @@ def ingest(
     Args:
         sampled: with `--limit`, tells by id whether a record is in the sample.
     """
-    counters: dict[str, Counter[str]] = {}
-    reasons: Counter[str] = Counter()
-    kept_fields: Counter[str] = Counter()
-    rejects: list[dict[str, Any]] = []
+    tally = Tally()
 
-    def documents() -> Iterator[tuple[dict[str, Any], tuple[int, ...]]]:
+    def rows() -> Iterator[Row]:
         for piece in shard.pieces:
-            counted = counters.setdefault(piece.file, Counter(records=0, kept=0, rejected=0))
-            for record in read(piece, source, extractor):
-                counted["records"] += 1
-                doc_id = schema.document_id(shard.source, piece.file, record.offset)
-                if sampled is not None and not sampled(doc_id):
-                    counted["not_sampled"] += 1
-                    continue
-                if isinstance(record, Record):
-                    text, counts = normalize.normalize(record.text)
-                    row = document(doc_id, source, piece.file, record, text)
-                    bad = hard_reject(record, text, counts, hard)
-                if isinstance(record, Bad) or bad is not None:
-                    reject = record if isinstance(record, Bad) else bad
-                    assert reject is not None
-                    counted["rejected"] += 1
-                    reasons[reject.reason] += 1
-                    rejects.append(_reject(doc_id, shard.source, piece.file, reject))
-                    continue
-                counted["kept"] += 1
-                kept_fields.update(list(record.fields.get("meta", {})))
-                yield row, counts
+            tally.files.setdefault(piece.file, Counter(records=0, kept=0, rejected=0))
+            records = read(piece, source, extractor)
+            for batch in _batches(records, lambda item: item.num_bytes, BATCH_BYTES):
+                yield from _documents(batch, piece.file, source, hard, sampled, tally)
 
     documents_path, normalize_path, rejects_path = outputs(root, shard.part)
-    totals = _write_documents(documents(), documents_path, normalize_path)
+    totals = _write_documents(rows(), source, documents_path, normalize_path)
     with replacing(rejects_path) as temporary:
-        pq.write_table(pa.Table.from_pylist(rejects, schema.REJECTS), temporary, compression="zstd")
-    files = {file: dict(counted) for file, counted in counters.items()}
+        rejects = pa.Table.from_pylist(tally.rejects, schema.REJECTS)
+        pq.write_table(rejects, temporary, compression="zstd")
     return {
         **totals,
         "source": shard.source,
-        "files": files,
-        "reasons": dict(reasons),
-        "kept_fields": dict(kept_fields),
+        "files": {file: dict(counted) for file, counted in tally.files.items()},
+        "reasons": dict(tally.reasons),
+        "kept_fields": dict(tally.kept_fields),
     }
 
 
-def document(doc_id: bytes, source: Input, file: str, record: Record, text: str) -> dict[str, Any]:
-    """A row of `documents`."""
-    encoded = text.encode()
-    return {
-        **record.fields,
-        "id": doc_id,
-        "content_hash": schema.text_hash(encoded),
-        "source": source.source,
-        "kind": source.kind,
-        "file": file,
-        "offset": record.offset,
-        "text": text,
-        "num_bytes": len(encoded),
-        "num_chars": len(text),
-        "meta": list(record.fields.get("meta", {}).items()),
-    }
+def _documents(
+    batch: list[Record | Bad],
+    file: str,
+    source: Input,
+    hard: tuple[str, ...],
+    sampled: Callable[[bytes], bool] | None,
+    tally: Tally,
+) -> Iterator[Row]:
+    """The documents of a batch; all else goes into the tally."""
+    ids = schema.document_ids(source.source, file, [item.offset for item in batch])
+    counted = tally.files[file]
+    counted["records"] += len(batch)
+    if sampled is not None:
+        chosen = [sampled(doc_id) for doc_id in ids]
+        counted["not_sampled"] += chosen.count(False)
+        ids, batch = list(compress(ids, chosen)), list(compress(batch, chosen))
+    # As a text, what is no record is empty, so that it gets its look with the others, in order.
+    texts = [
+        item.text.encode("utf-8", "surrogatepass") if isinstance(item, Record) else b""
+        for item in batch
+    ]
+    kept = [True] * len(batch)
+    counts = [normalize.NOTHING] * len(batch)
+    for row in np.flatnonzero(~normalize.is_plain(texts)).tolist():
+        item = batch[row]
+        bad = item if isinstance(item, Bad) else None
+        if isinstance(item, Record):
+            text, counts[row] = normalize.normalize(item.text)
+            bad = hard_reject(item, text, counts[row], hard)
+            item.text, texts[row] = text, text.encode()
+        if bad is not None:
+            kept[row] = False
+            tally.reasons[bad.reason] += 1
+            tally.rejects.append(_reject(ids[row], source.source, file, bad))
+    counted["rejected"] += kept.count(False)
+    counted["kept"] += kept.count(True)
+    records = cast("list[Record]", list(compress(batch, kept)))
+    tally.kept_fields.update(chain.from_iterable(r.fields.get("meta", ()) for r in records))
+    yield from zip(
+        compress(ids, kept),
+        repeat(file),
+        [record.offset for record in records],
+        [record.fields for record in records],
+        compress(texts, kept),
+        [len(record.text) for record in records],
+        compress(counts, kept),
+        strict=False,
+    )
 
 
 def hard_reject(
@@ -147,7 +180,7 @@ def _reject(doc_id: bytes, source: str, file: str, bad: Bad) -> dict[str, Any]:
 
 
 def _write_documents(
-    rows: Iterable[tuple[dict[str, Any], tuple[int, ...]]], documents: Path, counts: Path
+    rows: Iterable[Row], source: Input, documents: Path, counts: Path
 ) -> dict[str, int]:
     totals = Counter(documents=0, bytes=0, chars=0)
     with (
@@ -162,48 +195,77 @@ def _write_documents(
         ) as documents_writer,
         pq.ParquetWriter(counts_file, NORMALIZE_SCHEMA, compression="zstd") as counts_writer,
     ):
-        for group in _row_groups(rows):
-            batch = _columns([row for row, _ in group])
+        for group in _batches(rows, lambda row: len(row[4]), ROW_GROUP_BYTES):
+            batch = _columns(group, source)
             documents_writer.write_batch(batch, row_group_size=len(group))
-            columns = np.array([c for _, c in group], dtype=np.int64).T
-            counts_writer.write_batch(
-                pa.RecordBatch.from_arrays(
-                    [
-                        pa.array(c).cast(f.type)
-                        for c, f in zip(columns, NORMALIZE_SCHEMA, strict=True)
-                    ],
-                    schema=NORMALIZE_SCHEMA,
-                ),
-                row_group_size=len(group),
-            )
+            counts_writer.write_batch(_counts(group), row_group_size=len(group))
             totals["documents"] += len(group)
-            totals["bytes"] += sum(row["num_bytes"] for row, _ in group)
-            totals["chars"] += sum(row["num_chars"] for row, _ in group)
+            totals["bytes"] += pc.sum(batch["num_bytes"]).as_py()
+            totals["chars"] += pc.sum(batch["num_chars"]).as_py()
     return dict(totals)
 
 
-def _columns(rows: list[dict[str, Any]]) -> pa.RecordBatch:
-    """Rows as columns of DOCUMENTS; one that no row fills, as half of them for JSONL, is free."""
-    filled = set().union(*rows)
+def _columns(group: list[Row], source: Input) -> pa.RecordBatch:
+    """Rows as columns of DOCUMENTS; one that no record fills is free."""
+    ids, files, offsets, fields, texts, num_chars, _ = zip(*group, strict=True)
+    columns: dict[str, Any] = {
+        "id": ids,
+        "content_hash": [schema.text_hash(text) for text in texts],
+        "source": pa.repeat(source.source, len(group)),
+        "kind": pa.repeat(source.kind, len(group)),
+        "file": files,
+        "offset": offsets,
+        "text": _strings(texts),
+        "num_bytes": [len(text) for text in texts],
+        "num_chars": num_chars,
+        "meta": _maps([kept.get("meta", {}) for kept in fields]),
+    }
+    for name in set().union(*fields) - {"meta"}:
+        columns[name] = [kept.get(name) for kept in fields]
     arrays = [
-        pa.array([row.get(field.name) for row in rows], field.type)
-        if field.name in filled
-        else pa.nulls(len(rows), field.type)
+        pa.array(columns[field.name], field.type)
+        if field.name in columns
+        else pa.nulls(len(group), field.type)
         for field in schema.DOCUMENTS
     ]
     return pa.RecordBatch.from_arrays(arrays, schema=schema.DOCUMENTS)
 
 
-def _row_groups(
-    rows: Iterable[tuple[dict[str, Any], tuple[int, ...]]],
-) -> Iterator[list[tuple[dict[str, Any], tuple[int, ...]]]]:
-    group: list[tuple[dict[str, Any], tuple[int, ...]]] = []
-    num_bytes = 0
-    for row in rows:
-        group.append(row)
-        num_bytes += row[0]["num_bytes"]
-        if len(group) == ROW_GROUP_ROWS or num_bytes >= ROW_GROUP_BYTES:
-            yield group
-            group, num_bytes = [], 0
-    if group:
-        yield group
+def _strings(texts: Sequence[bytes]) -> pa.Array:
+    """Texts that are known to be UTF-8, as a string column; Arrow would check each again."""
+    ends = np.cumsum([0, *map(len, texts)], dtype=np.int32)
+    data = pa.py_buffer(b"".join(texts))
+    return pa.StringArray.from_buffers(len(texts), pa.py_buffer(ends), data)
+
+
+def _maps(rows: list[dict[str, str]]) -> pa.Array:
+    """Dictionaries as a map column, without a tuple an item: the garbage collector counts them."""
+    ends = np.cumsum([0, *map(len, rows)], dtype=np.int32)
+    keys = pa.array(chain.from_iterable(rows), pa.string())
+    values = pa.array(chain.from_iterable(row.values() for row in rows), pa.string())
+    return pa.MapArray.from_arrays(pa.array(ends), keys, values)
+
+
+def _counts(group: list[Row]) -> pa.RecordBatch:
+    """What normalization counted, as columns."""
+    counts = np.zeros((len(NORMALIZE_SCHEMA), len(group)), np.int32)
+    for row, (*_, found) in enumerate(group):
+        if found is not normalize.NOTHING:
+            counts[:, row] = found
+    return pa.RecordBatch.from_arrays(list(map(pa.array, counts)), schema=NORMALIZE_SCHEMA)
+
+
+def _batches(
+    items: Iterable[T], num_bytes: Callable[[T], int], max_bytes: int
+) -> Iterator[list[T]]:
+    """Up to ROW_GROUP_ROWS items, or those with which `max_bytes` are reached."""
+    batch: list[T] = []
+    size = 0
+    for item in items:
+        batch.append(item)
+        size += num_bytes(item)
+        if len(batch) == ROW_GROUP_ROWS or size >= max_bytes:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
