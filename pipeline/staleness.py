@@ -31,7 +31,7 @@ def make_job(
     root: Path, settings: CorpusSettings, encoder: Encoder, id_bound: int | None = None
 ) -> Job:
     """Say for every stage what it depends on by itself, other stages and parts apart."""
-    readers = ["resiliparse", "fastwarc", "orjson", "pyarrow", "zstandard"]
+    readers = ["resiliparse", "fastwarc", "orjson", "pyarrow", "zlib-ng", "zstandard"]
     readers += ["trafilatura"] if settings.extractor == "trafilatura" else []
     near = settings.near.model_dump()
     lsh = {key: value for key, value in near.items() if key != "threshold"}

@@ -23,8 +23,8 @@ EXPANSION = 3  # bytes of text in a byte of a compressed file, about
 BOM = b"\xef\xbb\xbf"
 
 
-# Offset of its first byte; bytes without the line end, how many and which, of a line above the limit
-# only the first; the fault if the stream broke inside. A plain tuple: a named one costs .4 us.
+# Offset of its first byte; its bytes without the line end, how many and which (of a line above the
+# limit only the first); the fault if the stream broke inside. A named tuple would cost .4 us.
 Line = tuple[int, int, bytes, BrokenStream | None]
 
 

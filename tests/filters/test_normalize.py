@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filters.normalize import COLUMNS, normalize
+from filters.normalize import COLUMNS, NOTHING, is_plain, normalize
 
 # Surrogates too: JSON's "\ud800" is a legal str in Python.
 TEXT = st.text(
@@ -68,3 +68,33 @@ def test_result_is_text_and_keeps_all_the_rest(text: str) -> None:
     odd = "[\0-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff\ufffd\U00010000-\U0010ffff]"
     assert re.sub(odd, "", result) == re.sub(odd, "", text)
     assert re.findall("[\0-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff]", result) == []
+
+
+def encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+@given(st.lists(TEXT | st.text("水a \n\ufffd\u3000é", max_size=4)))
+def test_a_plain_text_needs_no_look(texts: list[str]) -> None:
+    for text, plain in zip(texts, is_plain(list(map(encoded, texts))), strict=True):
+        if plain:
+            assert normalize(text) == (text, NOTHING)
+            assert text.strip()
+            assert "\ufffd" not in text
+
+
+@pytest.mark.parametrize("around", ["", "a", "é", "水", "😀"])
+def test_every_character_that_needs_a_look_gets_one(around: str) -> None:
+    odd = [chr(code) for code in range(0x110000) if normalize(chr(code))[1] != NOTHING]
+    blank = [chr(code) for code in range(0x110000) if chr(code).isspace()]
+    assert len(odd) == 2048 + 30 + 33 + 3  # surrogates; C0; DEL, C1; U+2028 2029 FEFF
+    look = [around + char + around for char in [*odd, "\ufffd"]]
+    look += [char for char in blank if not around]
+    assert not is_plain(list(map(encoded, look))).any()
+
+
+def test_common_text_is_plain() -> None:
+    texts = ["水", "a", "\tone\n", "好。\n\n“引”", "é1", "😀", "한국어", "x" * 100_000]
+    assert is_plain(list(map(encoded, texts))).all()
+    assert is_plain([]).tolist() == []
+    assert is_plain([b"", b"a", b""]).tolist() == [False, True, False]

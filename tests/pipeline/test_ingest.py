@@ -11,6 +11,7 @@ from pipeline import schema
 from pipeline.readers import Piece
 from pipeline.settings import Input
 from pipeline.shards import Shard
+from pipeline.transforms import ingest as module
 from pipeline.transforms.ingest import ingest
 
 PAGE = {"text": "一段\r\n话", "id": 7, "url": "https://Example.org:80/a", "label": "好", "stars": 3}
@@ -76,3 +77,42 @@ def test_rejects(part: Path) -> None:
         ("empty", "no text but white space"),
         ("not_text", "3 of 4 characters are NUL, control or undecodable"),
     ]
+
+
+def test_row_groups_are_cut_at_rows_and_at_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever stands between the documents, and however records are looked at together."""
+    monkeypatch.setattr(module, "ROW_GROUP_BYTES", 1_000)
+    monkeypatch.setattr(module, "ROW_GROUP_ROWS", 8)
+    texts = ["字" * 300, "x" * 200, *"abcdefghij", "y" * 4_000, *"kl"]
+    lines = [json.dumps({"text": text}, ensure_ascii=False) for text in texts]
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n{]\n".join(lines), "utf-8")
+    shard = Shard(0, "s", (Piece(str(path), "a.jsonl"),), text_bytes=0, version="")
+    for batch_bytes in (1, 700, 1_000_000):
+        monkeypatch.setattr(module, "BATCH_BYTES", batch_bytes)
+        counters = ingest(tmp_path, shard, Input(source="s", files="a"), "", (), None)
+        assert counters["files"] == {"a.jsonl": {"records": 29, "kept": 15, "rejected": 14}}
+        file = pq.ParquetFile(tmp_path / "documents" / "part-00000.parquet")
+        groups = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
+        assert groups == [2, 8, 3, 2]
+        assert file.read().column("text").to_pylist() == texts
+        rejects = pq.read_table(tmp_path / "rejects" / "part-00000.parquet")
+        offsets = rejects.column("offset").to_pylist()
+        assert offsets == sorted(set(offsets))
+
+
+def test_a_sample_counts_what_is_outside(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(f'{{"text": "{i}"}}\n{{\n' for i in range(100)))
+    shard = Shard(0, "s", (Piece(str(path), "a.jsonl"),), text_bytes=0, version="")
+    source = Input(source="s", files="a")
+    counters = ingest(tmp_path, shard, source, "", (), lambda doc_id: doc_id[0] < 128)
+    counted = counters["files"]["a.jsonl"]
+    table = pq.read_table(tmp_path / "documents" / "part-00000.parquet")
+    assert all(i.as_py()[0] < 128 for i in table.column("id"))
+    assert counted["kept"] == len(table)
+    assert 30 < counted["kept"] < 70
+    assert counted["records"] == 200
+    assert counted["kept"] + counted["rejected"] + counted["not_sampled"] == 200
