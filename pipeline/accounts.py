@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from pipeline.corpus import CorpusError, part_name, record_path
 from pipeline.files import read_json
 from pipeline.settings import CorpusSettings
-from pipeline.stages import AFTER_JOINS, JOINS, Job
+from pipeline.stages import JOINS, Job
 
 
 def records_of(job: Job, stage: str) -> list[dict[str, Any]]:
@@ -65,7 +65,7 @@ def check(job: Job) -> None:
                 f"its record says {counters['documents']} and {sum(counters['reasons'].values())}"
             )
     documents = {r["part"]: r["counters"]["documents"] for r in ingested}
-    for stage in job.part_stages[1:-1]:
+    for stage in ("signals/language", *job.sweep):
         for record in records_of(job, stage):
             if record["counters"]["documents"] != documents[record["part"]]:
                 raise CorpusError(
@@ -77,7 +77,7 @@ def check(job: Job) -> None:
 def totals(job: Job) -> dict[str, dict[str, Any]]:
     """What corpus.json keeps of each stage: fingerprint, summed counters, seconds."""
     stages: dict[str, dict[str, Any]] = {}
-    for stage in (*job.part_stages, *JOINS, *AFTER_JOINS):
+    for stage in job.stages:
         records = records_of(job, stage)
         summed: Counter[str] = Counter()
         for record in records:

@@ -3,9 +3,10 @@
 Text never travels: a step reads files of the corpus and writes files of the corpus. What must meet
 meets in GroupByKey as part numbers; the packed key files stay where they are.
 
-    shards -> ingest -> signals -> tokens -> signatures -> nominees        (one worker, one part)
-                 -> forest (by partition) -> components -> candidates -> pairs (by partition)
-                 -> heldout -> matches
+    shards -> ingest -> language -> nominees               (one worker, one part)
+           -> heldout                                      (a join: of all parts)
+           -> sweep: signals, tokens, signatures, matches  (one pass over the text of a part)
+           -> forest (by partition) -> components -> candidates -> pairs (by partition)
 """
 
 from __future__ import annotations
@@ -14,22 +15,27 @@ from collections.abc import Iterable, Iterator
 
 import apache_beam as beam
 
-from pipeline.run import run_join, run_part
+from pipeline.run import run_join, run_part, run_sweep
 from pipeline.shards import Shard
 from pipeline.stages import JOINS, Job
+
+LANGUAGE = ("signals/language",)  # a sweep of its own: other stages go by the language
 
 
 def build(pipeline: beam.Pipeline, job: Job) -> None:
     """Add the steps of `prepare` to a pipeline."""
     shards = pipeline | "Start" >> beam.Create([0]) | "Shards" >> AllShards(job)
-    for stage in job.part_stages:
-        shards |= _label(stage) >> beam.Map(_part, job, stage).with_output_types(Shard)
-    forests = shards | "Join forest" >> Join(job, "forest")
-    joined = forests | "Join components" >> Join(job, "components")
-    candidates = joined | "Shingle candidates" >> EachPart(job, "candidates")
-    _ = candidates | "Join pairs" >> Join(job, "pairs")
+    shards |= "Ingest" >> beam.Map(_part, job, "ingest").with_output_types(Shard)
+    shards |= "Language" >> beam.Map(_sweep, job, LANGUAGE).with_output_types(Shard)
+    shards |= "Nominees" >> beam.Map(_part, job, "nominees").with_output_types(Shard)
     chosen = shards | "Join heldout" >> Join(job, "heldout")
-    _ = chosen | "Match heldout" >> EachPart(job, "matches")
+    listed = chosen | "Parts to sweep" >> AllShards(job)
+    swept = listed | "Sweep" >> beam.Map(_sweep, job, job.sweep).with_output_types(Shard)
+    forests = swept | "Join forest" >> Join(job, "forest")
+    joined = forests | "Join components" >> Join(job, "components")
+    listed = joined | "Parts to shingle" >> AllShards(job)
+    shingled = listed | "Candidates" >> beam.Map(_part, job, "candidates").with_output_types(Shard)
+    _ = shingled | "Join pairs" >> Join(job, "pairs")
 
 
 class Join(beam.PTransform):
@@ -51,21 +57,6 @@ class Join(beam.PTransform):
         )
 
 
-class EachPart(beam.PTransform):
-    """After a single element, run a stage on every part; yields the shards."""
-
-    def __init__(self, job: Job, stage: str) -> None:
-        super().__init__()
-        self.job, self.stage = job, stage
-
-    def expand(self, done: beam.PCollection) -> beam.PCollection:
-        return (
-            done
-            | "Shards" >> AllShards(self.job)
-            | "Run" >> beam.Map(_part, self.job, self.stage).with_output_types(Shard)
-        )
-
-
 class AllShards(beam.PTransform):
     """A single element to all shards, dealt to all workers; the list comes from inputs.json."""
 
@@ -83,12 +74,12 @@ def spread() -> beam.PTransform:
     return beam.Reshuffle()
 
 
-def _label(stage: str) -> str:
-    return stage.replace("/", " ").capitalize()
-
-
 def _part(shard: Shard, job: Job, stage: str) -> Shard:
     return run_part(job, stage, shard)
+
+
+def _sweep(shard: Shard, job: Job, stages: tuple[str, ...]) -> Shard:
+    return run_sweep(job, stages, shard)
 
 
 def _join(group: tuple[int, Iterable[int]], job: Job, stage: str) -> int:

@@ -86,9 +86,29 @@ def once(
     found = record(root, stage, part, fingerprint)
     if found is not None:
         return found
-    record_path(root, stage, part).unlink(missing_ok=True)  # it must not vouch for other files
+    withdraw(root, stage, part)
     began, cpu_began = time.perf_counter(), time.process_time()
     counters = work()
+    seconds, cpu_seconds = time.perf_counter() - began, time.process_time() - cpu_began
+    return commit(root, stage, part, fingerprint, outputs, counters, seconds, cpu_seconds)
+
+
+def withdraw(root: Path, stage: str, part: int) -> None:
+    """Before a part is made: its commit record must not vouch for other files."""
+    record_path(root, stage, part).unlink(missing_ok=True)
+
+
+def commit(
+    root: Path,
+    stage: str,
+    part: int,
+    fingerprint: str,
+    outputs: list[Path],
+    counters: dict[str, Any],
+    seconds: float,
+    cpu_seconds: float,
+) -> dict[str, Any]:
+    """Write the commit record of a part whose `outputs` stand; returns it."""
     found = {
         "stage": stage,
         "part": part,
@@ -98,8 +118,8 @@ def once(
             str(path.relative_to(root)): {"bytes": path.stat().st_size, "xxh3": file_hash(path)}
             for path in outputs
         },
-        "seconds": round(time.perf_counter() - began, 3),
-        "cpu_seconds": round(time.process_time() - cpu_began, 3),
+        "seconds": round(seconds, 3),
+        "cpu_seconds": round(cpu_seconds, 3),
     }
     write_json(record_path(root, stage, part), found)
     return found

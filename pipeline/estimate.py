@@ -17,7 +17,7 @@ from pipeline.readers import Piece
 from pipeline.readers.files import file_size
 from pipeline.readers.formats import cut
 from pipeline.readers.streams import BrokenStream, chunks
-from pipeline.run import run_part
+from pipeline.run import run_part, run_sweep
 from pipeline.settings import CorpusSettings
 from pipeline.shards import Key, input_files, load_shards, spill_folder, write_shards
 from pipeline.stages import Job
@@ -43,8 +43,9 @@ def estimate(settings: CorpusSettings, workers: int) -> str:
         write_shards(root, files, sample)
         job = plan_job(root, settings, load(settings.tokenizer), load_shards(root))
         for shard in job.shards:
-            for stage in job.part_stages:
-                run_part(job, stage, shard)
+            run_part(job, "ingest", shard)
+            run_sweep(job, ("signals/language",), shard)
+            run_sweep(job, _swept(job), shard)
         rows = [_row(job, source, totals[source]) for source in totals]
     everything = {key: sum(row[key] for row in rows) for key in rows[0] if key != "source"}
     lines = [
@@ -58,13 +59,18 @@ def estimate(settings: CorpusSettings, workers: int) -> str:
     return "\n".join(lines)
 
 
+def _swept(job: Job) -> tuple[str, ...]:
+    """All of the sweep that needs no join."""
+    return tuple(stage for stage in job.sweep if stage != "matches")
+
+
 def _row(job: Job, source: str, text_bytes: int) -> dict[str, Any]:
     """What a source would take: the counters of its sample, scaled to all of its text."""
     shards = [shard for shard in job.shards if shard.source == source]
     scale = text_bytes / max(1, sum(shard.text_bytes for shard in shards))
     records = {
         stage: [read_json(record_path(job.root, job.record_name(stage), s.part)) for s in shards]
-        for stage in job.part_stages
+        for stage in ("ingest", "signals/language", *_swept(job))
     }
     made = [record for stage in records.values() for record in stage]
     files = [c for record in records["ingest"] for c in record["counters"]["files"].values()]

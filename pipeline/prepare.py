@@ -24,7 +24,7 @@ from pipeline.readers.formats import read
 from pipeline.schema import FORMAT_VERSION, document_id
 from pipeline.settings import CorpusSettings
 from pipeline.shards import Shard, input_files, plan_shards, spill_folder
-from pipeline.stages import AFTER_JOINS, Job
+from pipeline.stages import Job
 from pipeline.staleness import make_job, missing
 from pipeline.tokenizer import Encoder, choose_engine, find, load, save
 
@@ -226,11 +226,11 @@ def _prune(job: Job) -> None:
     """Delete what belongs to parts and spilled files that no input has any more."""
     parts = set(job.parts)
     tokens = [f"tokens/{path.name}" for path in (job.root / "tokens").iterdir()]
-    tables = ["documents", "rejects", "signatures", "signatures/keys", "heldout/matches"]
-    tables += [f"joins/{name}" for name in ("nominees", "candidates")]
+    tables = ["documents", "rejects", "heldout/matches"]
+    tables += [f"joins/{name}" for name in ("nominees", "keys", "candidates")]
     tables += [f"signals/{path.name}" for path in (job.root / "signals").iterdir()]
     tables += tokens + [f"{folder}/counts" for folder in tokens]
-    tables += [f"stats/{job.record_name(stage)}" for stage in (*job.part_stages, *AFTER_JOINS)]
+    tables += [f"stats/{job.record_name(stage)}" for stage in job.part_stages]
     for table in tables:
         for path in (job.root / table).glob("part-*"):
             if corpus.part_number(path) not in parts:

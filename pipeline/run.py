@@ -1,4 +1,4 @@
-"""Make one part of a stage, unless it stands. These two calls are all that Beam calls."""
+"""Make parts of stages, unless they stand. These three calls are all that Beam calls."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import functools
 
 from pipeline import corpus
 from pipeline.shards import Shard
-from pipeline.stages import JOINS, PART_STAGES, Job
+from pipeline.stages import JOINS, PART_STAGES, TEXT_STAGES, Job
 from pipeline.staleness import fingerprints_of
+from pipeline.transforms.sweep import sweep
 
 
 def run_part(job: Job, name: str, shard: Shard) -> Shard:
@@ -17,6 +18,26 @@ def run_part(job: Job, name: str, shard: Shard) -> Shard:
     work = functools.partial(stage.work, job, shard)
     wanted = fingerprints_of(job).part(name, shard)
     corpus.once(job.root, job.record_name(name), shard.part, wanted, outputs, work)
+    return shard
+
+
+def run_sweep(job: Job, names: tuple[str, ...], shard: Shard) -> Shard:
+    """Make one part of those text stages that do not stand, in one pass; returns the shard."""
+    prints, part = fingerprints_of(job), shard.part
+    wanted = {name: prints.part(name, shard) for name in names}
+    missing = [
+        name
+        for name in names
+        if corpus.record(job.root, job.record_name(name), part, wanted[name]) is None
+    ]
+    if not missing:
+        return shard
+    for name in missing:
+        corpus.withdraw(job.root, job.record_name(name), part)
+    stages = {name: TEXT_STAGES[name].steps(job, part) for name in missing}
+    for name, made in sweep(job.root, part, stages, job.settings.near.ngram).items():
+        outputs = TEXT_STAGES[name].outputs(job, part)
+        corpus.commit(job.root, job.record_name(name), part, wanted[name], outputs, *made)
     return shard
 
 

@@ -126,11 +126,6 @@ def tokens(dtype: pa.DataType) -> pa.Schema:
     return pa.schema([("ids", pa.large_list(dtype))])
 
 
-def signatures(num_permutations: int) -> pa.Schema:
-    """MinHash signatures of a shard, row-aligned; null for a document without shingles."""
-    return pa.schema([("signature", pa.list_(pa.uint32(), num_permutations))])
-
-
 def windows(dtype: pa.DataType, sequence_length: int) -> pa.Schema:
     """Packed windows: `sequence_length + 1` ids, document starts inside, ids of the documents."""
     return pa.schema(

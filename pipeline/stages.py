@@ -18,6 +18,7 @@ from pipeline.shards import Shard, load_shards
 from pipeline.tokenizer import Encoder, load
 from pipeline.tokenizer_engines import Engine
 from pipeline.transforms import heldout, ingest, measure, near, tokenize
+from pipeline.transforms.sweep import Stage
 
 
 @dataclass(frozen=True)
@@ -34,10 +35,21 @@ class Job:
     id_bound: int | None = None  # with --limit: ids below are in the sample
 
     @property
+    def sweep(self) -> tuple[str, ...]:
+        """What is made in one pass over the text of a part, when languages and held-out sets are
+        known, in order."""
+        groups = (f"signals/{group}" for group in self.settings.signals if group != "language")
+        return (*groups, "tokens", "signatures", "matches")
+
+    @property
     def part_stages(self) -> tuple[str, ...]:
-        """What one worker makes of one part before anything is joined, in order."""
-        groups = tuple(f"signals/{group}" for group in self.settings.signals)
-        return ("ingest", *groups, "tokens", "signatures", "nominees")
+        """All stages that go part by part."""
+        return (*FIRST, *self.sweep, "candidates")
+
+    @property
+    def stages(self) -> tuple[str, ...]:
+        """All stages and joins, in order."""
+        return (*FIRST, "heldout", *self.sweep, "forest", "components", "candidates", "pairs")
 
     @property
     def shards(self) -> list[Shard]:
@@ -65,6 +77,15 @@ class PartStage:
 
 
 @dataclass(frozen=True)
+class TextStage:
+    """Makes part N of a table from the text of part N, in one pass with others: see sweep.py."""
+
+    after: tuple[str, ...]
+    outputs: Callable[[Job, int], list[Path]]
+    steps: Callable[[Job, int], Stage]
+
+
+@dataclass(frozen=True)
 class Join:
     """Makes each of `partitions` from all parts of what it reads."""
 
@@ -74,11 +95,11 @@ class Join:
     work: Callable[[Job, int], dict[str, Any]]
 
 
-def _signals(group: str) -> PartStage:
-    return PartStage(
+def _signals(group: str) -> TextStage:
+    return TextStage(
         ("ingest",) if group == "language" else ("ingest", "signals/language"),
         lambda job, part: measure.outputs(job.root, group, part),
-        lambda job, shard: measure.measure(job.root, group, GROUPS[group], shard.part),
+        lambda job, part: measure.measure(job.root, group, GROUPS[group], part),
     )
 
 
@@ -87,6 +108,27 @@ def _encoder(settings: Tokenizer, engine: Engine) -> Encoder:
     """The tokenizer, read once a process."""
     return load(settings, engine)
 
+
+FIRST = ("ingest", "signals/language", "nominees")  # of a part, before held-out sets are chosen
+
+TEXT_STAGES: dict[str, TextStage] = {
+    **{f"signals/{group}": _signals(group) for group in GROUPS},
+    "tokens": TextStage(
+        ("ingest",),
+        lambda job, part: tokenize.outputs(job.root, job.tokenizer_hash, part),
+        lambda job, part: tokenize.tokenize(job.root, _encoder(job.tokenizer, job.engine), part),
+    ),
+    "signatures": TextStage(
+        ("ingest",),
+        lambda job, part: near.sign_outputs(job.root, part),
+        lambda job, part: near.sign(job.root, job.settings.near, part),
+    ),
+    "matches": TextStage(
+        ("ingest", "heldout"),
+        lambda job, part: heldout.match_outputs(job.root, part),
+        lambda job, part: heldout.match(job.root, job.settings.heldout, job.settings.near, part),
+    ),
+}
 
 PART_STAGES: dict[str, PartStage] = {
     "ingest": PartStage(
@@ -101,19 +143,6 @@ PART_STAGES: dict[str, PartStage] = {
             _sampler(job.id_bound),
         ),
     ),
-    **{f"signals/{group}": _signals(group) for group in GROUPS},
-    "tokens": PartStage(
-        ("ingest",),
-        lambda job, part: tokenize.outputs(job.root, job.tokenizer_hash, part),
-        lambda job, shard: tokenize.tokenize(
-            job.root, _encoder(job.tokenizer, job.engine), shard.part
-        ),
-    ),
-    "signatures": PartStage(
-        ("ingest",),
-        lambda job, part: near.sign_outputs(job.root, part),
-        lambda job, shard: near.sign(job.root, job.settings.near, shard.part),
-    ),
     "nominees": PartStage(
         ("ingest", "signals/language"),
         lambda job, part: heldout.nominate_outputs(job.root, part),
@@ -124,15 +153,7 @@ PART_STAGES: dict[str, PartStage] = {
         lambda job, part: near.shingle_outputs(job.root, part),
         lambda job, shard: near.shingle(job.root, job.settings.near, shard.part),
     ),
-    "matches": PartStage(
-        ("ingest", "heldout"),
-        lambda job, part: heldout.match_outputs(job.root, part),
-        lambda job, shard: heldout.match(
-            job.root, job.settings.heldout, job.settings.near, shard.part
-        ),
-    ),
 }
-AFTER_JOINS = ("candidates", "matches")  # part stages that wait for a join
 
 JOINS: dict[str, Join] = {
     "forest": Join(

@@ -18,7 +18,7 @@ from pipeline.files import file_hash, read_json
 from pipeline.fingerprint import code, fingerprint, versions
 from pipeline.settings import CorpusSettings
 from pipeline.shards import Shard
-from pipeline.stages import JOINS, PART_STAGES, Job
+from pipeline.stages import JOINS, PART_STAGES, TEXT_STAGES, Job
 from pipeline.tokenizer import Encoder
 from pipeline.transforms import heldout
 
@@ -93,7 +93,7 @@ class Fingerprints:
             return fingerprint(self.own[name], self.part("ingest", shard), sets)
         key = (name, shard.part)
         if key not in self.known:
-            after = PART_STAGES[name].after
+            after = (PART_STAGES | TEXT_STAGES)[name].after
             read = [self.join(a) if a in JOINS else self.part(a, shard) for a in after]
             if name == "ingest":
                 source = self.job.input(shard.source).model_dump(exclude={"files"})
@@ -127,19 +127,14 @@ def missing(job: Job) -> dict[str, int]:
     """Parts that each stage still has to make, in the order of the stages; empty: all stand."""
     prints = Fingerprints(job)
     found: dict[str, int] = {}
-    for name in (*job.part_stages, "candidates"):
-        found[name] = sum(
-            not corpus.record(job.root, job.record_name(name), s.part, prints.part(name, s))
-            for s in prints.shards
-        )
-    for name, join in JOINS.items():
-        found[name] = sum(
-            not corpus.record(job.root, name, partition, prints.join(name))
-            for partition in range(join.partitions)
-        )
-    found["matches"] = sum(
-        found["heldout"] > 0
-        or not corpus.record(job.root, "matches", s.part, prints.part("matches", s))
-        for s in prints.shards
-    )
+    for name in job.stages:
+        if name in JOINS:
+            wanted = dict.fromkeys(range(JOINS[name].partitions), prints.join(name))
+        elif name == "matches" and found["heldout"]:  # of which sets is not known yet
+            found[name] = len(prints.shards)
+            continue
+        else:
+            wanted = {shard.part: prints.part(name, shard) for shard in prints.shards}
+        folder = job.record_name(name)
+        found[name] = sum(not corpus.record(job.root, folder, *one) for one in wanted.items())
     return {name: count for name, count in found.items() if count}

@@ -30,6 +30,7 @@ from pipeline.tables import column, first_of_each, write_rows
 
 if TYPE_CHECKING:
     from pipeline.settings import Heldout, Input, Near
+    from pipeline.transforms.sweep import Stage
 
 ENOUGH = 20  # times min_documents: topping up holds out a twentieth of a small source at most
 NOMINEES = pa.schema(
@@ -198,7 +199,7 @@ def match_outputs(root: Path, part: int) -> list[Path]:
     return [root / "heldout" / "matches" / part_name(part)]
 
 
-def match(root: Path, heldout: Heldout, near: Near, part: int) -> dict[str, Any]:
+def match(root: Path, heldout: Heldout, near: Near, part: int) -> Stage:
     """Contents of a part that repeat a held-out document, itself included.
 
     A copy is near by `near.threshold`, as everywhere, or contained by `heldout.containment`.
@@ -206,13 +207,11 @@ def match(root: Path, heldout: Heldout, near: Near, part: int) -> dict[str, Any]
     record_path, documents_path = choose_outputs(root)
     index, contents = _index(str(documents_path), read_json(record_path)["hash"], near.ngram)
     held = set(contents)
-    documents = pq.ParquetFile(root / "documents" / part_name(part))
     rows: dict[tuple[bytes, bytes], tuple[bytes, bytes, float, float]] = {}
     mine: list[bytes] = []
-    for i in range(documents.num_row_groups):
-        group: list[bytes] = column(documents, i, "content_hash").to_pylist()
-        hashes, offsets = shingles(column(documents, i, "text"), near.ngram)
-        found = contamination.matches(index, hashes, offsets, heldout.containment, near.threshold)
+    while (batch := (yield)) is not None:
+        group: list[bytes] = batch.contents.to_pylist()
+        found = contamination.matches(index, *batch.shingles, heldout.containment, near.threshold)
         for doc, other, jaccard, contained in zip(*(f.tolist() for f in found), strict=True):
             key = group[doc], contents[other]
             rows[key] = (*key, jaccard, contained)

@@ -1,6 +1,6 @@
 """Near duplicates, in four steps of which none shuffles text.
 
-    sign        a part: signatures, and packed band keys sorted by key
+    sign        a part: packed band keys of its signatures, sorted by key
     forest      a partition of the keys: which documents share a band, as a spanning forest
     join        all forests: candidate components
     shingle     a part: shingle hashes of its candidates only
@@ -38,6 +38,7 @@ from pipeline.tables import (
 
 if TYPE_CHECKING:
     from pipeline.settings import Near
+    from pipeline.transforms.sweep import Stage
 
 # Partitions of the join. A fixed number, so that files do not depend on workers; each partition
 # holds 1/4 of the band keys (16 bytes each, 21 a document: 1e8 documents are 8.4 GB a partition).
@@ -48,39 +49,29 @@ NUM_PARTITIONS = 4
 
 
 def sign_outputs(root: Path, part: int) -> list[Path]:
-    folder = root / "signatures"
-    return [folder / part_name(part, "arrow"), folder / "keys" / part_name(part, "arrow")]
+    return [root / "joins" / "keys" / part_name(part, "arrow")]
 
 
-def sign(root: Path, near: Near, part: int) -> dict[str, Any]:
-    """Signatures of the documents of a part, sorted band keys of its contents."""
-    table = schema.signatures(near.permutations)
-    documents = pq.ParquetFile(root / "documents" / part_name(part))
-    first = first_of_each(documents.read(columns=["content_hash"])["content_hash"])
-    signatures_path, keys_path = sign_outputs(root, part)
+def sign(root: Path, near: Near, part: int) -> Stage:
+    """Sorted band keys of the contents of a part. Their signatures are not kept: they would be a
+    fifth to a third of the text, and nothing but these keys is ever made of them."""
     keys: list[npt.NDArray[np.uint64]] = [np.empty((0, near.bands), np.uint64)]
     signed: list[npt.NDArray[np.bool_]] = [np.empty(0, np.bool_)]
+    contents = [pa.array([], schema.HASH)]
     num_shingles = 0
-    with (
-        replacing(signatures_path) as temporary,
-        pa.OSFile(str(temporary), "wb") as sink,
-        pa.ipc.new_file(sink, table) as writer,
-    ):
-        for i in range(documents.num_row_groups):
-            hashes, offsets = shingles(column(documents, i, "text"), near.ngram)
-            signatures = minhash.signatures(hashes, offsets, near.permutations)
-            has_shingles = np.diff(offsets) > 0
-            lists = pa.FixedSizeListArray.from_arrays(
-                pa.array(signatures.reshape(-1)), near.permutations, mask=pa.array(~has_shingles)
-            )
-            writer.write_batch(pa.RecordBatch.from_arrays([lists], schema=table))
-            keys.append(bands.band_keys(signatures, near.bands, near.rows))
-            signed.append(has_shingles)
-            num_shingles += len(hashes)
-    has_keys = np.zeros(sum(map(len, signed)), np.bool_)
-    has_keys[first] = np.concatenate(signed)[first]
+    while (batch := (yield)) is not None:
+        hashes, offsets = batch.shingles
+        signatures = minhash.signatures(hashes, offsets, near.permutations)
+        keys.append(bands.band_keys(signatures, near.bands, near.rows))
+        signed.append(np.diff(offsets) > 0)
+        contents.append(batch.contents)
+        num_shingles += len(hashes)
+    first = first_of_each(pa.chunked_array(contents))
+    has_shingles = np.concatenate(signed)
+    has_keys = np.zeros(len(has_shingles), np.bool_)
+    has_keys[first] = has_shingles[first]
     records = bands.key_records(np.concatenate(keys), has_keys, part)
-    write_columns(keys_path, schema.BAND_KEYS, list(records))
+    write_columns(sign_outputs(root, part)[0], schema.BAND_KEYS, list(records))
     return {
         "documents": len(has_keys),
         "contents": len(first),
@@ -103,7 +94,7 @@ def forest(root: Path, parts: list[int], partition: int) -> dict[str, Any]:
     """Documents that share a band key of this partition, as a spanning forest of edges."""
     slices = [(np.empty(0, np.uint64), np.empty(0, np.uint64))]
     for part in sorted(parts):
-        keys, docs = read_columns(sign_outputs(root, part)[1])
+        keys, docs = read_columns(sign_outputs(root, part)[0])
         bounds = bands.partition_bounds(keys, NUM_PARTITIONS)
         cut = slice(bounds[partition], bounds[partition + 1])
         slices.append((keys[cut], docs[cut]))

@@ -6,7 +6,7 @@ The counts stand apart (`tokens/<hash>/counts`), so that SQL never opens the ids
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -15,10 +15,10 @@ import pyarrow.parquet as pq
 from pipeline import schema
 from pipeline.corpus import part_name
 from pipeline.files import replacing
-from pipeline.tables import column
 
 if TYPE_CHECKING:
     from pipeline.tokenizer import Encoder
+    from pipeline.transforms.sweep import Stage
 
 
 def outputs(root: Path, tokenizer_hash: str, part: int) -> list[Path]:
@@ -26,10 +26,9 @@ def outputs(root: Path, tokenizer_hash: str, part: int) -> list[Path]:
     return [folder / part_name(part, "arrow"), folder / "counts" / part_name(part)]
 
 
-def tokenize(root: Path, encoder: Encoder, part: int) -> dict[str, Any]:
+def tokenize(root: Path, encoder: Encoder, part: int) -> Stage:
     """Write the ids and the counts of a part."""
     table = schema.tokens(pa.from_numpy_dtype(encoder.dtype))
-    documents = pq.ParquetFile(root / "documents" / part_name(part))
     ids_path, counts_path = outputs(root, encoder.hash, part)
     totals = {"documents": 0, "tokens": 0, "special_literals": 0}
     with (
@@ -39,8 +38,8 @@ def tokenize(root: Path, encoder: Encoder, part: int) -> dict[str, Any]:
         pa.ipc.new_file(sink, table) as ids_writer,
         pq.ParquetWriter(counts_file, schema.TOKEN_COUNTS, compression="zstd") as counts_writer,
     ):
-        for i in range(documents.num_row_groups):
-            ids, offsets, literals = encoder.encode(column(documents, i, "text"))
+        while (batch := (yield)) is not None:
+            ids, offsets, literals = encoder.encode(batch.texts.array)
             lists = pa.LargeListArray.from_arrays(pa.array(offsets), pa.array(ids))
             ids_writer.write_batch(pa.RecordBatch.from_arrays([lists], schema=table))
             counts = [pa.array(np.diff(offsets)), pa.array(literals)]

@@ -43,7 +43,7 @@ def copy_inputs(prepared: Path, folder: Path) -> Path:
 
 def data_hashes(root: Path) -> dict[str, str]:
     """Hash of every data file of a corpus; stats hold timings, inputs.json holds file times."""
-    tables = ("documents", "signals", "tokens", "rejects", "signatures", "pairs", "clusters")
+    tables = ("documents", "signals", "tokens", "rejects", "joins/keys", "pairs", "clusters")
     files = [p for t in (*tables, "heldout") for p in (root / t).rglob("*") if p.is_file()]
     files = [p for p in files if p.name != "engine.json"]  # names the sources of its sample
     files.append(root / "heldout.json")
@@ -183,7 +183,10 @@ def test_a_new_file_touches_only_its_shards_and_the_joins(prepared: Path, tmp_pa
     before = data_hashes(root)
     (tmp_path / "en-2.jsonl").write_text('{"text": "A second file, quite short.", "id": "new"}\n')
     done = assay("prepare", settings, "--workers", "1")
-    assert "ingest 1, signals/language 1, signals/gopher 1, tokens 1, signatures 1" in done.stdout
+    assert (
+        "ingest 1, signals/language 1, nominees 1, heldout 1, signals/gopher 1, tokens 1"
+        in done.stdout
+    )
     after = data_hashes(root)
     changed = {name for name in before if after[name] != before[name]}
     assert changed == set()
@@ -201,7 +204,10 @@ def test_a_new_source_remakes_nothing_of_the_others(prepared: Path, tmp_path: Pa
     more = "  - {source: more, files: more.jsonl, text: body, keep: [autor]}\ntokenizer:"
     settings.write_text(settings.read_text().replace("tokenizer:", more, 1))
     done = assay("prepare", settings, "--workers", "1")
-    assert "ingest 1, signals/language 1, signals/gopher 1, tokens 1, signatures 1" in done.stdout
+    assert (
+        "ingest 1, signals/language 1, nominees 1, heldout 1, signals/gopher 1, tokens 1"
+        in done.stdout
+    )
     assert "no document of source 'more' has the field 'autor' of `keep`" in done.stdout
     after = data_hashes(tmp_path / "corpus")
     assert {name for name in before if after[name] != before[name]} == set()
@@ -212,7 +218,7 @@ def test_a_threshold_remakes_only_the_pairs(prepared: Path, tmp_path: Path) -> N
     settings = tmp_path / "corpus.yaml"
     settings.write_text(settings.read_text() + "near: {threshold: 0.9}\n")
     done = assay("prepare", settings, "--workers", "1")
-    assert "made pairs 4, matches 2;" in done.stdout
+    assert "made matches 2, pairs 4;" in done.stdout
     assert all(row["jaccard"] >= 0.9 for row in rows(tmp_path / "corpus", "pairs"))
 
 
@@ -276,7 +282,7 @@ def test_empty_inputs(prepared: Path, tmp_path: Path) -> None:
 
 def test_verify_finds_and_mends_a_flipped_byte(prepared: Path, tmp_path: Path) -> None:
     shutil.copytree(prepared.parent, tmp_path, dirs_exist_ok=True)
-    victim = tmp_path / "corpus" / "signatures" / "part-00000.arrow"
+    victim = tmp_path / "corpus" / "joins" / "keys" / "part-00000.arrow"
     whole = victim.read_bytes()
     victim.write_bytes(whole[:5000] + bytes([whole[5000] ^ 1]) + whole[5001:])
     done = assay("prepare", tmp_path / "corpus.yaml", "--workers", "1", "--verify")

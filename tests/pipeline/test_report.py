@@ -19,6 +19,7 @@ from pipeline.files import read_json, write_json
 from pipeline.report import funnel, summary
 from pipeline.settings import Heldout, Input, Near
 from pipeline.transforms import heldout, near
+from pipeline.transforms.sweep import sweep
 
 TOKENIZER = "0123456789abcdef"
 HELDOUT = Heldout(share=0.1, min_documents=2)
@@ -59,8 +60,13 @@ def corpus(root: Path, num_parts: int) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         rows = [{"num_tokens": len(t.encode()), "num_special_literals": 0} for t in mine]
         pq.write_table(pa.Table.from_pylist(rows, schema.TOKEN_COUNTS), path)
-        near.sign(root, Near(), part)
         heldout.nominate(root, HELDOUT, part)
+    read = Input(source="independent", files="", kind="web")
+    chosen = heldout.choose(root, HELDOUT, read, dict.fromkeys(parts, "web"), ("zh", "en"))
+    for part in parts:
+        stages = {"sign": near.sign(root, Near(), part)}
+        stages |= {"match": heldout.match(root, HELDOUT, Near(), part)}
+        sweep(root, part, stages, Near().ngram)
     for partition in range(near.NUM_PARTITIONS):
         near.forest(root, parts, partition)
     near.join(root)
@@ -70,10 +76,6 @@ def corpus(root: Path, num_parts: int) -> Path:
         near.verify(root, Near(), parts, partition)["pairs"]
         for partition in range(near.NUM_PARTITIONS)
     )
-    read = Input(source="independent", files="", kind="web")
-    chosen = heldout.choose(root, HELDOUT, read, dict.fromkeys(parts, "web"), ("zh", "en"))
-    for part in parts:
-        heldout.match(root, HELDOUT, Near(), part)
     total = sum(len(text.encode()) for text in texts())
     ingest = {"records": 110, "not_sampled": 4, "reasons": {"bad_json": 2, "empty": 6}}
     ingest |= {"documents": len(texts()), "bytes": total}

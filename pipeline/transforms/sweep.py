@@ -1,0 +1,106 @@
+"""One pass over the text of a part: each row group is read once, for all stages that want it.
+
+A stage of the sweep is a generator. It opens its files, takes a `Batch` for each row group until
+None says that there are no more, and returns its counters; then its files stand:
+
+    def stage(...) -> Stage:
+        with writer:
+            while (batch := (yield)) is not None:
+                ...
+        return counters
+
+What each stage costs is measured; reading, which they share, is shared equally. What a batch makes
+for more than one stage (its shingles) counts for the first that asks.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dedup.shingles import Hashes, Offsets, shingles
+from filters.segments import Texts
+from pipeline.corpus import part_name
+from pipeline.tables import column
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A row group of documents."""
+
+    texts: Texts
+    contents: pa.Array  # content_hash of each
+    languages: pa.Array  # lang of each; "" while languages are being found
+    ngram: int
+
+    @cached_property
+    def shingles(self) -> tuple[Hashes, Offsets]:
+        """As from dedup.shingles, of all texts."""
+        return shingles(self.texts.array, self.ngram)
+
+
+Stage = Generator[None, Batch | None, dict[str, Any]]
+
+
+class Swept(NamedTuple):
+    counters: dict[str, Any]
+    seconds: float
+    cpu_seconds: float
+
+
+def sweep(root: Path, part: int, stages: Mapping[str, Stage], ngram: int) -> dict[str, Swept]:
+    """Run all stages over the documents of a part."""
+    counters: dict[str, dict[str, Any]] = {}
+    costs = {name: np.zeros(2) for name in stages}
+    reading = np.zeros(2)
+    lap = _stopwatch()
+    with ExitStack() as opened:
+        for name, stage in stages.items():
+            opened.enter_context(closing(stage))
+            next(stage)
+            costs[name] += lap()
+        batches = _read(root, part, ngram, with_languages="signals/language" not in stages)
+        for batch in itertools.chain(batches, [None]):
+            reading += lap()
+            for name, stage in stages.items():
+                try:
+                    stage.send(batch)
+                except StopIteration as end:
+                    counters[name] = end.value
+                costs[name] += lap()
+    share = reading / len(stages)
+    return {name: Swept(counters[name], *(costs[name] + share).tolist()) for name in stages}
+
+
+def _read(root: Path, part: int, ngram: int, with_languages: bool) -> Iterator[Batch]:
+    documents = pq.ParquetFile(root / "documents" / part_name(part))
+    path = root / "signals" / "language" / part_name(part)
+    languages = pq.ParquetFile(path) if with_languages else None
+    for i in range(documents.num_row_groups):
+        texts = column(documents, i, "text")
+        lang = column(languages, i, "lang") if languages else pa.array([""] * len(texts))
+        yield Batch(Texts(texts), column(documents, i, "content_hash"), lang, ngram)
+
+
+def _stopwatch() -> Callable[[], npt.NDArray[np.float64]]:
+    """A function that gives the seconds and CPU seconds since it was last called."""
+    now = np.array([time.perf_counter(), time.process_time()])
+
+    def lap() -> npt.NDArray[np.float64]:
+        nonlocal now
+        before, now = now, np.array([time.perf_counter(), time.process_time()])
+        spent: npt.NDArray[np.float64] = now - before
+        return spent
+
+    return lap
