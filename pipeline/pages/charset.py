@@ -2,9 +2,9 @@
 
 Order: byte order mark; valid UTF-8 with enough evidence (beats a wrong declaration); the declared
 charset (HTTP header, then <meta>) unless the bytes contradict it; 7-bit encodings that only escapes
-betray (HZ, ISO-2022); UTF-16 by its NULs or its Han characters; uchardet for the rest. Of 95 pages of the UDHR corpus,
-which declare nothing, 90 come out right (at least 99 % of their characters); of the other five,
-three are in fonts' own encodings (VPS, Dallak, Afenegus), for which there is no codec.
+betray (HZ, ISO-2022); UTF-16 by its NULs or its Han characters; uchardet for the rest. Of 95 pages
+of the UDHR corpus, which declare nothing, 90 come out right (at least 99 % of their characters); of
+the other five, three are in fonts' own encodings (VPS, Dallak, Afenegus): there is no codec.
 """
 
 from __future__ import annotations
