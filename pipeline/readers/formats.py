@@ -6,7 +6,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from pipeline.readers import Bad, Piece, Record, archive, document, jsonl, parquet, streams, warc
+from pipeline.readers import (
+    Bad,
+    Piece,
+    Record,
+    archive,
+    document,
+    epub,
+    jsonl,
+    parquet,
+    streams,
+    warc,
+)
 from pipeline.readers.files import file_size
 from pipeline.settings import Input
 
@@ -41,6 +52,7 @@ READERS: dict[str, Reader] = {
     "text": Reader((".txt", ".text"), document.cut, document.read_text),
     "markdown": Reader((".md", ".markdown"), document.cut, document.read_markdown),
     "html": Reader((".html", ".htm", ".xhtml"), document.cut, document.read_html),
+    "epub": Reader((".epub",), epub.cut, epub.read, None),
     "zip": Reader((".zip",), archive.cut_zip, partial(archive.read_zip, reader_of=reader_of), None),
     "tar": Reader(
         (".tar", ".tgz", ".tbz2", ".txz"),
