@@ -16,6 +16,7 @@ from pipeline.readers import (
     jsonl,
     parquet,
     streams,
+    table,
     warc,
 )
 from pipeline.readers.files import file_size
@@ -52,6 +53,7 @@ READERS: dict[str, Reader] = {
     "text": Reader((".txt", ".text"), document.cut, document.read_text),
     "markdown": Reader((".md", ".markdown"), document.cut, document.read_markdown),
     "html": Reader((".html", ".htm", ".xhtml"), document.cut, document.read_html),
+    "csv": Reader((".csv", ".tsv"), table.cut, table.read),
     "epub": Reader((".epub",), epub.cut, epub.read, None),
     "zip": Reader((".zip",), archive.cut_zip, partial(archive.read_zip, reader_of=reader_of), None),
     "tar": Reader(
