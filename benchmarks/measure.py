@@ -24,6 +24,8 @@ class Cost:
     wall_seconds: float
     cpu_seconds: float
     peak_bytes: int
+    written_bytes: int  # to disk, by every process; 0 where /proc does not tell
+    load: float  # of the machine when the command began: above the cores, wall says little
     output: str
 
 
@@ -40,6 +42,7 @@ def run(command: Sequence[str], environment: Mapping[str, str] | None = None) ->
     Raises:
         RuntimeError: it failed; the message holds the end of what it printed.
     """
+    load = os.getloadavg()[0]
     before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     process = subprocess.Popen(
         command,
@@ -49,10 +52,13 @@ def run(command: Sequence[str], environment: Mapping[str, str] | None = None) ->
         env=environment,
     )
     peak, done = [0], threading.Event()
+    written: dict[int, int] = {}  # by process, as last seen
 
     def watch() -> None:
         while not done.wait(PAUSE_SECONDS):
-            peak[0] = max(peak[0], tree_bytes(process.pid))
+            tree = processes(process.pid)
+            peak[0] = max(peak[0], sum(map(_pss, tree)))
+            written.update({pid: _written(pid) for pid in tree})
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
@@ -65,26 +71,48 @@ def run(command: Sequence[str], environment: Mapping[str, str] | None = None) ->
             f"{' '.join(command)} ended with {process.returncode}:\n{output[-2000:]}"
         )
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return Cost(time.perf_counter() - begin, cpu, peak[0], output)
+    return Cost(time.perf_counter() - begin, cpu, peak[0], sum(written.values()), load, output)
 
 
-def tree_bytes(root: int) -> int:
-    """Memory of a process and all its descendants; 0 where /proc does not tell."""
+def in_turn(ways: Sequence[Callable[[], Cost]], turns: int) -> list[list[Cost]]:
+    """Costs of each way; the ways take turns, so that a busy moment falls on all of them."""
+    rounds = [[way() for way in ways] for _ in range(turns)]
+    return [list(costs) for costs in zip(*rounds, strict=True)]
+
+
+def spread(values: Sequence[float]) -> str:
+    """Smallest and largest."""
+    return f"{min(values):.1f} to {max(values):.1f}"
+
+
+def processes(root: int) -> list[int]:
+    """A process and all its descendants; empty where there is no /proc."""
     if not sys.platform.startswith("linux"):
-        return 0
+        return []
     children: dict[int, list[int]] = {}
     for name in os.listdir("/proc"):
         if name.isdigit() and (stat := _read(f"/proc/{name}/stat")):
             parent = int(stat.rsplit(")", 1)[1].split()[1])
             children.setdefault(parent, []).append(int(name))
-    total, todo = 0, [root]
-    while todo:
-        process = todo.pop()
-        todo += children.get(process, [])
-        for line in _read(f"/proc/{process}/smaps_rollup").splitlines():
-            if line.startswith("Pss:"):
-                total += int(line.split()[1]) * 1024
-    return total
+    found = [root]
+    for process in found:
+        found += children.get(process, [])
+    return found
+
+
+def _pss(process: int) -> int:
+    return _field(f"/proc/{process}/smaps_rollup", "Pss:") * 1024
+
+
+def _written(process: int) -> int:
+    return _field(f"/proc/{process}/io", "wchar:")
+
+
+def _field(path: str, name: str) -> int:
+    for line in _read(path).splitlines():
+        if line.startswith(name):
+            return int(line.split()[1])
+    return 0
 
 
 def _read(path: str) -> str:

@@ -1,76 +1,133 @@
-"""The whole road, JSONL to tokens, as a user walks it: `assay prepare` over every JSONL file.
+"""The whole road as a user walks it: `assay prepare`, JSONL or WARC to tokens, by language.
 
-Start-up is the same command on a few documents, kernels compiled; first compilation is what that
-costs more with an empty cache. The few stand twice, nearly, and a third is held out: every kernel
-is met. The rate is that of the text alone: start-up is taken off. Two limits beside it, over the
-same files in the same run: to read them at all, and to tokenize alone.
+Rates are MB of unique text (of HTML for WARC) per CPU second with start-up taken off. Start-up is
+the same command on a few documents, kernels compiled; first compilation is what that costs more
+with an empty cache. Beside each stage stands its limit: a plain loop over the same kernel, texts in
+memory, in the same run. One worker and two run in turn.
 """
 
 from __future__ import annotations
 
 import gzip
 import os
+import shutil
 import sys
-import time
 import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
-import pyarrow as pa
 import yaml
-from measure import Cost, run
-from texts import jsonl_files, lines
+from limits import limits
+from measure import Cost, in_turn, run, spread
+from texts import files, lines, warc_files
 
 from pipeline.corpus import manifest
-from pipeline.settings import Tokenizer
-from pipeline.tokenizer import choose_engine, load
 
 ASSAY = str(Path(sys.executable).with_name("assay"))
 FEW_BYTES = 20_000
 SMALL_BYTES = 2_000_000  # asked for no more than this, the road does not take all files
 TOKENIZER = ("--vocab-size", "8000", "--sample", "4MB")
-BATCH = 2_048  # documents, as in a row group
+TURNS = 3
+SHARDS = 12  # of a set, so that two workers can share it
+
+
+@dataclass(frozen=True)
+class Set:
+    name: str
+    files: list[Path]
+    input_bytes: int  # that the rate counts: of text, of HTML
 
 
 def road(num_bytes: int, folder: Path) -> None:
-    """Print the figures; leaves the corpus `all` in `folder`, for the loader's benchmark."""
-    everything = jsonl_files() if num_bytes > SMALL_BYTES else some(folder, "some", num_bytes)
-    few = corpus(folder, "few", some(folder, "few", FEW_BYTES, " again"), {"share": 0.3})
-    whole, twice = (corpus(folder, name, everything, {}) for name in ("all", "two"))
+    """Print a table for each set; leaves the corpus `all` in `folder`, for the loader."""
+    small = num_bytes <= SMALL_BYTES
+    sets = [_jsonl(language, small, num_bytes, folder) for language in ("en", "zh")]
+    if not small:
+        sets.append(_warc())
     tokenizer = folder / "tokenizer.json"
+    everything = [path for found in sets[:2] for path in found.files]
+    whole = corpus(folder, "all", everything, {})
     run([ASSAY, "tokenizer", "train", str(whole), *TOKENIZER, "--output", str(tokenizer)])
+    few = corpus(folder, "few", some(folder, "few", FEW_BYTES, " again"), {"share": 0.3})
     cold = prepare(few, folder, 1)
     (folder / "few").rename(folder / "few-cold")
-    warm, one, two = prepare(few, folder, 1), prepare(whole, folder, 1), prepare(twice, folder, 2)
+    one, two = in_turn([lambda: _fresh(few, folder, 1), lambda: _fresh(few, folder, 2)], TURNS)
+    start = {1: min(one, key=_cpu), 2: min(two, key=_cpu)}
+    print("\nstart-up of `assay prepare`, on a few documents")
+    for workers, cost in start.items():
+        print(
+            f"  {workers} worker(s)        {cost.cpu_seconds:6.1f} CPU-s {cost.wall_seconds:6.1f} s"
+        )
+    more = cold.cpu_seconds - start[1].cpu_seconds
+    print(f"  first compilation  {more:6.1f} CPU-s more, once a machine", flush=True)
+    for found in sets:
+        _table(found, folder, start, tokenizer, 1 if small else TURNS)
+    prepare(whole, folder, 1)
 
-    stages = manifest(folder / "all")["stages"]
-    size = stages["ingest"]["totals"]["bytes"] / 1e6
-    print(f"\nthe whole road, JSONL to tokens: {len(everything)} files, {size:.1f} MB of text")
-    print(f"  start-up           {warm.cpu_seconds:7.1f} CPU-s, {warm.wall_seconds:.1f} s")
-    print(f"  first compilation  {cold.cpu_seconds - warm.cpu_seconds:7.1f} CPU-s more")
-    for workers, cost in ((1, one), (2, two)):
+
+def _table(found: Set, folder: Path, start: dict[int, Cost], tokenizer: Path, turns: int) -> None:
+    size = found.input_bytes / 1e6
+    settings = corpus(folder, found.name, found.files, {}, found.input_bytes // SHARDS)
+    ways: list[Callable[[], Cost]] = [
+        lambda: _fresh(settings, folder, 1),
+        lambda: _fresh(settings, folder, 2),
+    ]
+    one, two = in_turn(ways, turns)
+    stages = manifest(folder / found.name)["stages"]
+    unit = "HTML" if found.name == "warc" else "text"
+    print(f"\n{found.name}: {len(found.files)} files, {size:.1f} MB of {unit}")
+    for workers, costs in ((1, one), (2, two)):
+        cpu = [cost.cpu_seconds - start[workers].cpu_seconds for cost in costs]
+        wall = [cost.wall_seconds - start[workers].wall_seconds for cost in costs]
+        peak = max(cost.peak_bytes for cost in costs) / 1e6
         print(
-            f"  {workers} worker{'s' * (workers > 1):<10} {cost.cpu_seconds:7.1f} CPU-s, "
-            f"{cost.wall_seconds:.1f} s, peak {cost.peak_bytes / 1e6:,.0f} MB over all processes"
+            f"  {workers} worker(s): {size / min(cpu):6.1f} MB/CPU-s ({spread(cpu)} CPU-s, "
+            f"{spread(wall)} s, load {spread([cost.load for cost in costs])}), peak {peak:,.0f} MB"
         )
-    print(f"  rate               {size / one.cpu_seconds:7.1f} MB/CPU-s with start-up")
-    work = one.cpu_seconds - warm.cpu_seconds
-    if work < 0.3 * warm.cpu_seconds:  # start-up itself varies by a third
-        print("  start-up is most of it: take more text to see a rate", flush=True)
-        return
-    print(f"  rate               {size / work:7.1f} MB/CPU-s, start-up taken off")
-    reading, encoding = limits(everything, tokenizer)
-    for name, seconds in (("zlib + json", reading), ("tokenizer", encoding)):
-        print(
-            f"  limit: {name:<11} {size / seconds:7.1f} MB/CPU-s, "
-            f"{seconds / work:.0%} of the road's seconds"
-        )
-    print(f"  {'stage':<19}  CPU-s  share")
-    cpu = {name: stage["cpu_seconds"] for name, stage in stages.items()}
-    for name, seconds in sorted(cpu.items(), key=lambda item: -item[1]):
-        if seconds >= 0.01 * sum(cpu.values()):
-            print(f"  {name:<19} {seconds:6.2f} {seconds / sum(cpu.values()):6.0%}")
-    print(f"  {'all stages':<19} {sum(cpu.values()):6.2f}", flush=True)
+    gain = (min(c.wall_seconds for c in one) - start[1].wall_seconds) / (
+        min(c.wall_seconds for c in two) - start[2].wall_seconds
+    )
+    print(f"  two cores are {gain:.2f} times one")
+    bounds = limits(found.files, tokenizer)
+    total = sum(stage["cpu_seconds"] for stage in stages.values())
+    print(f"  {'stage':<19}  CPU-s  share    MB/CPU-s   limit  times its limit")
+    for name, stage in sorted(stages.items(), key=lambda item: -item[1]["cpu_seconds"]):
+        seconds = stage["cpu_seconds"]
+        if seconds < 0.01 * total:
+            continue
+        line = f"  {name:<19} {seconds:6.2f} {seconds / total:6.0%} {size / seconds:11.1f}"
+        if name in bounds:
+            line += f" {size / bounds[name]:7.1f} {seconds / bounds[name]:8.1f}"
+        print(line)
+    work = min(cost.cpu_seconds for cost in one) - start[1].cpu_seconds
+    slowest = max(bounds, key=lambda name: bounds[name])
+    print(
+        f"  {'all stages':<19} {total:6.2f}; the road costs {work / bounds[slowest]:.1f} times its "
+        f"slowest kernel ({slowest})",
+        flush=True,
+    )
+
+
+def _jsonl(language: str, small: bool, num_bytes: int, folder: Path) -> Set:
+    found = some(folder, "some", num_bytes)[language == "zh" :][:1] if small else files(language)
+    size = 0
+    for path in found:
+        for line in zlib.decompress(path.read_bytes(), wbits=31).split(b"\n"):
+            size += len((orjson.loads(line)["text"] or "").encode()) if line else 0
+    return Set(language, found, size)
+
+
+def _warc() -> Set:
+    from fastwarc.warc import ArchiveIterator, WarcRecordType
+
+    size = 0
+    for path in warc_files():
+        with open(path, "rb") as stream:
+            for record in ArchiveIterator(stream, record_types=WarcRecordType.response):
+                size += len(record.reader.read())
+    return Set("warc", warc_files(), size)
 
 
 def some(folder: Path, name: str, num_bytes: int, *endings: str) -> list[Path]:
@@ -85,14 +142,21 @@ def some(folder: Path, name: str, num_bytes: int, *endings: str) -> list[Path]:
     return paths
 
 
-def corpus(folder: Path, name: str, files: list[Path], heldout: dict[str, float]) -> Path:
+def corpus(
+    folder: Path,
+    name: str,
+    paths: list[Path],
+    heldout: dict[str, float],
+    shard_bytes: int = 32_000_000,
+) -> Path:
     """A corpus.yaml with a source for each file."""
-    sources = [{"source": path.name.split(".")[0], "files": str(path)} for path in files]
+    sources = [{"source": path.name.split(".")[0], "files": str(path)} for path in paths]
     settings = {
         "inputs": sources,
         "tokenizer": "tokenizer.json",
         "heldout": heldout,
         "output": name,
+        "shard_bytes": shard_bytes,
     }
     path = folder / f"{name}.yaml"
     path.write_text(yaml.safe_dump(settings))
@@ -105,20 +169,11 @@ def prepare(settings: Path, folder: Path, workers: int) -> Cost:
     return run([ASSAY, "prepare", str(settings), "--workers", str(workers)], environment)
 
 
-def limits(files: list[Path], tokenizer: Path) -> tuple[float, float]:
-    """CPU seconds to inflate and parse the files and no more, and to tokenize their texts."""
-    engine = choose_engine(tokenizer, ["a text", "一段话"])
-    encode = load(Tokenizer(file=str(tokenizer)), engine).encode
-    reading = encoding = 0.0
-    for path in files:
-        begin = time.process_time()
-        rows = zlib.decompress(path.read_bytes(), wbits=31).split(b"\n")
-        texts = [orjson.loads(row)["text"] for row in rows if row]
-        reading += time.process_time() - begin
-        texts = [text for text in texts if text]
-        for at in range(0, len(texts), BATCH):
-            batch = pa.array(texts[at : at + BATCH], pa.string())
-            begin = time.process_time()
-            encode(batch)
-            encoding += time.process_time() - begin
-    return reading, encoding
+def _fresh(settings: Path, folder: Path, workers: int) -> Cost:
+    """The same from nothing."""
+    shutil.rmtree(folder / settings.stem, ignore_errors=True)
+    return prepare(settings, folder, workers)
+
+
+def _cpu(cost: Cost) -> float:
+    return cost.cpu_seconds
