@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-import ctypes
+import contextlib
 import logging
 import re
 import shlex
@@ -20,6 +20,7 @@ from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.runners.worker import sdk_worker_main
 from apache_beam.transforms.environments import SubprocessSDKEnvironment
 
+from pipeline.workers import watched
 from pipeline.build import build
 from pipeline.corpus import CorpusError
 from pipeline.stages import Job
@@ -38,13 +39,13 @@ def run_local(job: Job, workers: int) -> None:
 
     Processes, not threads: fastText, resiliparse and JSON parsing hold the GIL.
     """
-    environment = None
-    if workers > 1:
-        command = f"exec {shlex.quote(sys.executable)} -m pipeline.runners"
-        environment = SubprocessSDKEnvironment(command_string=command)
     options = PipelineOptions(direct_num_workers=workers)
+    local = watched() if workers > 1 else contextlib.nullcontext()
     try:
-        with beam.Pipeline(runner=FnApiRunner(environment), options=options) as pipeline:
+        with (
+            local as environment,
+            beam.Pipeline(runner=FnApiRunner(environment), options=options) as pipeline,
+        ):
             build(pipeline, job)
     except RuntimeError as error:
         mended = _MENDED_BY_USER.search(str(error))

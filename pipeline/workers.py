@@ -1,0 +1,150 @@
+"""Worker processes of this machine, forked from one process that has loaded all that they need.
+
+Beam's own way (`SubprocessSDKEnvironment`) starts each worker from nothing: 1.3 CPU seconds and
+150 MB before its first document, and the compiled kernels are read again. Here a fork server, a
+fresh process that starts no thread and opens no gRPC channel, loads them once; workers share its
+pages. The process that runs the pipeline cannot fork workers itself: by then the tokenizers,
+pyarrow and gRPC have threads, and a forked child would wait for ever for a lock that one held.
+
+A worker that dies ends the run with an error (Beam alone waits for it without end); workers end
+with the process that started them, whatever ends it.
+"""
+
+from __future__ import annotations
+
+import logging
+
+logging.disable(logging.ERROR)  # before Beam loads; what fails comes back as an exception
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from multiprocessing.connection import wait
+from multiprocessing.context import ForkServerProcess
+from typing import Any
+
+import grpc
+from apache_beam.portability.api import beam_fn_api_pb2
+from apache_beam.runners.portability.fn_api_runner import worker_handlers
+from apache_beam.runners.worker.sdk_worker import SdkHarness
+from apache_beam.transforms.environments import Environment
+
+import pipeline.build  # noqa: F401 (what a worker runs, loaded once by the fork server)
+
+URN = "assay:environment:forked:v1"
+MEMORY = {  # for the fork server and its workers; a setting of the user's own stands
+    "MALLOC_ARENA_MAX": "2",  # threads of gRPC would each keep an arena
+    "OPENBLAS_NUM_THREADS": "1",  # no thread may run where processes are forked
+    "JE_ARROW_MALLOC_CONF": "background_thread:false",  # pyarrow's, likewise
+}
+LOOK_SECONDS = 0.2  # how often the watch looks for requests to a worker that is dead
+FORKS = multiprocessing.get_context("forkserver")
+
+
+@Environment.register_urn(URN, bytes)
+class ForkedEnvironment(Environment):
+    """Beam's name for where a step runs."""
+
+    def to_runner_api_parameter(self, context: object) -> tuple[str, bytes]:
+        return URN, b""
+
+    @staticmethod
+    def from_runner_api_parameter(*_: object) -> ForkedEnvironment:
+        return ForkedEnvironment()
+
+
+@worker_handlers.WorkerHandler.register_environment(URN, bytes)
+class ForkedWorker(worker_handlers.GrpcWorkerHandler):
+    """The runner's end of one worker process."""
+
+    running: dict[str, ForkedWorker] = {}
+
+    def __init__(self, _: bytes, *arguments: Any) -> None:
+        super().__init__(*arguments)
+
+    def start_worker(self) -> None:
+        self.process: ForkServerProcess = FORKS.Process(
+            target=_work, args=(self.control_address, self.worker_id), daemon=True
+        )
+        self.process.start()
+        self.running[self.worker_id] = self
+
+    def close(self) -> None:
+        """All bundles are done, or the run has failed: in both cases nothing is lost by a kill,
+        and an orderly end would wait for the part that the worker is at."""
+        self.running.pop(self.worker_id, None)
+        self.process.kill()
+        self.process.join()
+        super().close()
+
+    def stop_worker(self) -> None:
+        pass
+
+    def fail(self) -> None:
+        """Answer what waits for this worker: Beam would wait for ever."""
+        code = self.process.exitcode
+        how = signal.Signals(-code).name if code is not None and code < 0 else f"exit code {code}"
+        error = (
+            f"pipeline.workers.WorkerLost: a worker process (pid {self.process.pid}) died ({how}); "
+            "SIGKILL is most often a lack of memory: fewer --workers, or smaller shard_bytes"
+        )
+        waiting = self.control_conn._futures_by_id
+        for instruction, future in list(waiting.items()):
+            response = beam_fn_api_pb2.InstructionResponse(instruction_id=instruction, error=error)
+            future.set(response)
+
+
+@contextlib.contextmanager
+def watched() -> Iterator[ForkedEnvironment]:
+    """The environment for a run, whose workers are watched until it is over."""
+    for name, value in MEMORY.items():
+        os.environ.setdefault(name, value)
+    FORKS.set_forkserver_preload([__name__])
+    over = threading.Event()
+    watch = threading.Thread(target=_watch, args=(over,), daemon=True)
+    watch.start()
+    silent, threading.excepthook = threading.excepthook, _without_broken_streams
+    try:
+        yield ForkedEnvironment()
+    finally:
+        over.set()
+        watch.join()
+        threading.excepthook = silent
+
+
+def _watch(over: threading.Event) -> None:
+    while not over.wait(LOOK_SECONDS):
+        workers = list(ForkedWorker.running.values())
+        if any(worker.process.exitcode is not None for worker in workers):
+            for worker in workers:
+                worker.process.kill()
+                worker.fail()
+
+
+def _without_broken_streams(failed: threading.ExceptHookArgs) -> None:
+    """The streams of a killed worker break; that is no news."""
+    if not issubclass(failed.exc_type, grpc.RpcError):
+        threading.__excepthook__(failed)
+
+
+def _work(address: str, worker_id: str) -> None:
+    """The life of a worker process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; the runner answers it
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    SdkHarness(
+        address,
+        worker_id=worker_id,
+        state_cache_size=worker_handlers.STATE_CACHE_SIZE_MB << 20,
+        data_buffer_time_limit_ms=worker_handlers.DATA_BUFFER_TIME_LIMIT_MS,
+        runner_capabilities=worker_handlers.FNAPI_RUNNER_CAPABILITIES,
+    ).run()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    wait([parent.sentinel])
+    os._exit(1)
