@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 
 import apache_beam as beam
 
+from pipeline import turns
 from pipeline.run import run_join, run_part, run_sweep
 from pipeline.shards import Shard
 from pipeline.stages import JOINS, Job
@@ -22,18 +23,23 @@ from pipeline.stages import JOINS, Job
 LANGUAGE = ("signals/language",)  # a sweep of its own: other stages go by the language
 
 
-def build(pipeline: beam.Pipeline, job: Job) -> None:
-    """Add the steps of `prepare` to a pipeline."""
-    shards = pipeline | "Start" >> beam.Create([0]) | "Shards" >> AllShards(job)
+def build(pipeline: beam.Pipeline, job: Job, lanes: int | None = None) -> None:
+    """Add the steps of `prepare` to a pipeline.
+
+    Args:
+        lanes: workers of one machine, each of which takes the next part when it is free; None
+            where workers share no disk: parts are dealt to them beforehand.
+    """
+    shards = pipeline | "Start" >> beam.Create([0]) | "Shards" >> AllShards(job, "ingest", lanes)
     shards |= "Ingest" >> beam.Map(_part, job, "ingest").with_output_types(Shard)
     shards |= "Language" >> beam.Map(_sweep, job, LANGUAGE).with_output_types(Shard)
     shards |= "Nominees" >> beam.Map(_part, job, "nominees").with_output_types(Shard)
     chosen = shards | "Join heldout" >> Join(job, "heldout")
-    listed = chosen | "Parts to sweep" >> AllShards(job)
+    listed = chosen | "Parts to sweep" >> AllShards(job, "sweep", lanes)
     swept = listed | "Sweep" >> beam.Map(_sweep, job, job.sweep).with_output_types(Shard)
     forests = swept | "Join forest" >> Join(job, "forest")
     joined = forests | "Join components" >> Join(job, "components")
-    listed = joined | "Parts to shingle" >> AllShards(job)
+    listed = joined | "Parts to shingle" >> AllShards(job, "candidates", lanes)
     shingled = listed | "Candidates" >> beam.Map(_part, job, "candidates").with_output_types(Shard)
     _ = shingled | "Join pairs" >> Join(job, "pairs")
 
@@ -58,19 +64,23 @@ class Join(beam.PTransform):
 
 
 class AllShards(beam.PTransform):
-    """A single element to all shards, dealt to all workers; the list comes from inputs.json."""
+    """A single element to all shards, over all workers; the list comes from inputs.json."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, queue: str, lanes: int | None) -> None:
         super().__init__()
-        self.job = job
+        self.job, self.queue, self.lanes = job, queue, lanes
 
     def expand(self, start: beam.PCollection) -> beam.PCollection:
-        listed = start | "List" >> beam.FlatMap(_all_shards, self.job).with_output_types(Shard)
-        return listed | "Spread" >> spread()
+        if self.lanes is None:
+            listed = start | "List" >> beam.FlatMap(_all_shards, self.job).with_output_types(Shard)
+            return listed | "Spread" >> spread()
+        lanes = start | "Lanes" >> beam.FlatMap(_numbers, self.lanes).with_output_types(int)
+        take = beam.FlatMap(_take_turns, self.job, self.queue).with_output_types(Shard)
+        return lanes | "Spread" >> spread() | "Take turns" >> take
 
 
 def spread() -> beam.PTransform:
-    """Deal elements to all workers. In one place: PySpark's runner fails on Reshuffle."""
+    """Deal elements to all workers. In one place: runners differ in how well they do it."""
     return beam.Reshuffle()
 
 
@@ -92,4 +102,19 @@ def _to_partitions(_: object, partitions: int) -> Iterator[tuple[int, int]]:
 
 
 def _all_shards(_: int, job: Job) -> Iterator[Shard]:
-    yield from job.shards
+    yield from _largest_first(job)
+
+
+def _numbers(_: int, count: int) -> Iterator[int]:
+    yield from range(count)
+
+
+def _take_turns(_: int, job: Job, queue: str) -> Iterator[Shard]:
+    shards = _largest_first(job)
+    for number in turns.take(job.root, queue, len(shards)):
+        yield shards[number]
+
+
+def _largest_first(job: Job) -> list[Shard]:
+    """So that no worker is left alone with a large one at the end."""
+    return sorted(job.shards, key=lambda shard: (-shard.text_bytes, shard.part))

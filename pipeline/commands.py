@@ -7,6 +7,7 @@ import json
 import os
 from pathlib import Path
 
+from pipeline import runners
 from pipeline.files import read_json
 from pipeline.settings import load_corpus
 
@@ -17,7 +18,10 @@ def prepare(argv: list[str]) -> int:
         description="Read, measure, deduplicate and tokenize raw files into a corpus. A second "
         "call does only what is missing: new inputs, a changed setting, what a kill left undone.",
         epilog="examples:\n  assay prepare corpus.yaml\n  assay prepare corpus.yaml --estimate\n"
-        "  assay prepare corpus.yaml --limit 1000 --workers 1",
+        "  assay prepare corpus.yaml --limit 1000 --workers 1\n"
+        "  assay prepare corpus.yaml --runner portable -- --job_endpoint=host:8099\n"
+        "  assay prepare corpus.yaml --runner dask -- --dask_client_address=host:8786\n\n"
+        f"runners (docs/runners.md; options of Beam follow --):\n{runners.table()}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("corpus", help="corpus.yaml: inputs, tokenizer, held-out share")
@@ -44,12 +48,17 @@ def prepare(argv: list[str]) -> int:
         action="store_true",
         help="check the bytes of every file of the corpus first; what is damaged is made again",
     )
-    arguments = parser.parse_args(argv)
+    parser.add_argument(
+        "--runner", default="processes", help="where it runs, see below (default: processes)"
+    )
+    own, options = _split(argv)
+    arguments = parser.parse_args(own)
     if arguments.workers < 1:
         parser.error(f"--workers {arguments.workers}: at least 1")
     if arguments.limit is not None and arguments.limit < 1:
         parser.error(f"--limit {arguments.limit}: at least 1")
     settings = load_corpus(arguments.corpus)
+    runner = runners.choose(arguments.runner, arguments.workers, options, settings.output or "")
     if arguments.estimate:
         from pipeline.estimate import estimate
 
@@ -60,9 +69,7 @@ def prepare(argv: list[str]) -> int:
     from pipeline.prepare import require_documents
     from pipeline.report import summary
 
-    prepared = run(
-        settings, arguments.workers, arguments.limit, arguments.refresh, arguments.verify
-    )
+    prepared = run(settings, runner, arguments.limit, arguments.refresh, arguments.verify)
     require_documents(prepared)
     print(summary(prepared.root))
     for source, field in empty_fields(prepared.root, settings):
@@ -77,6 +84,12 @@ def prepare(argv: list[str]) -> int:
     done = f"made {made}" if prepared.made else "nothing to do, all stages stand"
     print(f"{done}; {prepared.seconds:.1f} s")
     return 0
+
+
+def _split(argv: list[str]) -> tuple[list[str], list[str]]:
+    """Our own arguments, and what follows `--`."""
+    end = argv.index("--") if "--" in argv else len(argv)
+    return argv[:end], argv[end + 1 :]
 
 
 def _orphaned_sets(root: Path, sources: set[str]) -> list[str]:

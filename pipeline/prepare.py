@@ -21,6 +21,7 @@ from pipeline.files import read_json, remove_temporaries, write_json
 from pipeline.fingerprint import fingerprint, versions
 from pipeline.readers import Record
 from pipeline.readers.formats import read
+from pipeline.runners import Chosen
 from pipeline.schema import FORMAT_VERSION, document_id
 from pipeline.settings import CorpusSettings
 from pipeline.shards import Shard, input_files, plan_shards, spill_folder
@@ -42,7 +43,7 @@ class Prepared:
 
 def prepare(
     settings: CorpusSettings,
-    workers: int,
+    runner: Chosen,
     limit: int | None = None,
     refresh: bool = False,
     verify: bool = False,
@@ -79,7 +80,7 @@ def prepare(
             (root / "corpus.json").unlink(missing_ok=True)
             remove_temporaries(root)
             if made:
-                _run(job, workers, sum(made.values()))
+                _run(job, runner, sum(made.values()))
             left = missing(job)
             assert not left, f"stages not made: {left}"
             accounts.check(job)
@@ -138,11 +139,11 @@ def plan_job(
     return make_job(root, settings, replace(encoder, engine=read_json(chosen)["engine"]), bound)
 
 
-def _run(job: Job, workers: int, missing_parts: int) -> None:
-    from pipeline.runners import run_local  # Beam takes 2 seconds to load: only where it runs
+def _run(job: Job, runner: Chosen, missing_parts: int) -> None:
+    from pipeline.launch import run  # Beam takes a second to load: only where it runs
 
     with progress.shown(job, missing_parts):
-        run_local(job, workers)
+        run(job, runner)
 
 
 def _sample(settings: CorpusSettings, shards: list[Shard]) -> Iterator[str]:

@@ -24,7 +24,7 @@ import threading
 from collections.abc import Iterator
 from multiprocessing.connection import wait
 from multiprocessing.context import ForkServerProcess
-from typing import Any
+from typing import Any, ClassVar
 
 import grpc
 from apache_beam.portability.api import beam_fn_api_pb2
@@ -40,6 +40,7 @@ MEMORY = {  # for the fork server and its workers; a setting of the user's own s
     "OPENBLAS_NUM_THREADS": "1",  # no thread may run where processes are forked
     "JE_ARROW_MALLOC_CONF": "background_thread:false",  # pyarrow's, likewise
 }
+LOST = "a worker process died"
 LOOK_SECONDS = 0.2  # how often the watch looks for requests to a worker that is dead
 FORKS = multiprocessing.get_context("forkserver")
 
@@ -60,7 +61,7 @@ class ForkedEnvironment(Environment):
 class ForkedWorker(worker_handlers.GrpcWorkerHandler):
     """The runner's end of one worker process."""
 
-    running: dict[str, ForkedWorker] = {}
+    running: ClassVar[dict[str, ForkedWorker]] = {}
 
     def __init__(self, _: bytes, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -83,18 +84,11 @@ class ForkedWorker(worker_handlers.GrpcWorkerHandler):
     def stop_worker(self) -> None:
         pass
 
-    def fail(self) -> None:
+    def fail(self, why: str) -> None:
         """Answer what waits for this worker: Beam would wait for ever."""
-        code = self.process.exitcode
-        how = signal.Signals(-code).name if code is not None and code < 0 else f"exit code {code}"
-        error = (
-            f"pipeline.workers.WorkerLost: a worker process (pid {self.process.pid}) died ({how}); "
-            "SIGKILL is most often a lack of memory: fewer --workers, or smaller shard_bytes"
-        )
         waiting = self.control_conn._futures_by_id
-        for instruction, future in list(waiting.items()):
-            response = beam_fn_api_pb2.InstructionResponse(instruction_id=instruction, error=error)
-            future.set(response)
+        for name, future in list(waiting.items()):
+            future.set(beam_fn_api_pb2.InstructionResponse(instruction_id=name, error=why))
 
 
 @contextlib.contextmanager
@@ -102,7 +96,7 @@ def watched() -> Iterator[ForkedEnvironment]:
     """The environment for a run, whose workers are watched until it is over."""
     for name, value in MEMORY.items():
         os.environ.setdefault(name, value)
-    FORKS.set_forkserver_preload([__name__])
+    FORKS.set_forkserver_preload([__name__, "pipeline.warm"])
     over = threading.Event()
     watch = threading.Thread(target=_watch, args=(over,), daemon=True)
     watch.start()
@@ -117,11 +111,23 @@ def watched() -> Iterator[ForkedEnvironment]:
 
 def _watch(over: threading.Event) -> None:
     while not over.wait(LOOK_SECONDS):
-        workers = list(ForkedWorker.running.values())
-        if any(worker.process.exitcode is not None for worker in workers):
-            for worker in workers:
-                worker.process.kill()
-                worker.fail()
+        running = list(ForkedWorker.running.values())
+        dead = [worker.process for worker in running if worker.process.exitcode is not None]
+        if dead:
+            why = _obituary(dead[0])
+            while not over.wait(LOOK_SECONDS):  # what is asked of workers from now on, too
+                for worker in running:
+                    worker.process.kill()
+                    worker.fail(why)
+
+
+def _obituary(process: ForkServerProcess) -> str:
+    code = process.exitcode or 0
+    how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+    return (
+        f"{LOST} (pid {process.pid}, {how}); finished parts are kept: call again. SIGKILL is most "
+        "often a lack of memory: fewer --workers, or smaller shard_bytes"
+    )
 
 
 def _without_broken_streams(failed: threading.ExceptHookArgs) -> None:

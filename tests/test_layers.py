@@ -29,7 +29,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 }
 # Framework -> the files that may import it, by the beginning of their path.
 FRAMEWORKS: dict[str, tuple[str, ...]] = {
-    "apache_beam": ("pipeline/transforms/", "pipeline/build.py", "pipeline/runners.py"),
+    "apache_beam": ("pipeline/build.py", "pipeline/launch.py", "pipeline/workers.py"),
     "torch": ("trainer/",),
 }
 FILES = sorted(path for folder in MAY_IMPORT for path in (ROOT / folder).rglob("*.py"))

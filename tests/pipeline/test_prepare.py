@@ -318,7 +318,7 @@ def test_a_fault_inside_beam_is_one_message() -> None:
     """What Beam makes of an exception in a worker, as seen with a full disk."""
     pytest.importorskip("apache_beam")
     program = (
-        "from pipeline.runners import _MENDED_BY_USER as found\n"
+        "from pipeline.launch import _MENDED_BY_USER as found\n"
         "text = 'Traceback ...\\n  File x\\nOSError: [Errno 28] No space left on device "
         "[while running \\'Ingest\\']\\n'\n"
         "print(found.search(text).groups())\n"

@@ -1,0 +1,108 @@
+"""Run the pipeline on the runner that was chosen; this and build.py are all that knows Beam.
+
+FnApiRunner is named for the local ones: DirectRunner first tries to download Prism, without a time
+limit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import re
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+from pipeline import turns, workers  # isort: skip (the workers silence Beam's log, then load it)
+
+import apache_beam as beam
+from apache_beam.options.pipeline_options import PipelineOptions, _BeamArgumentParser
+from apache_beam.runners.portability.fn_api_runner import FnApiRunner
+from apache_beam.transforms.environments import EmbeddedPythonGrpcEnvironment, Environment
+
+from pipeline.build import build
+from pipeline.corpus import CorpusError
+from pipeline.runners import Chosen
+from pipeline.stages import Job
+
+# The end of what Beam makes of an exception: a disk that is full, settings that we refuse.
+_MENDED_BY_USER = re.compile(
+    r"\A.*^(?:RuntimeError: )?"
+    r"(?:OSError|PermissionError|FileNotFoundError|pipeline\.\w+\.\w+Error): (.*)"
+    r" \[while running '([^']*)'\]\s*\Z",
+    re.DOTALL | re.MULTILINE,
+)
+
+# Where steps run, for the runners of this machine.
+LOCAL: dict[str, Callable[[], AbstractContextManager[Environment | None]]] = {
+    "processes": workers.watched,
+    "threads": lambda: contextlib.nullcontext(EmbeddedPythonGrpcEnvironment()),
+    "inline": contextlib.nullcontext,
+}
+# Beam's class, and the options that we add where the user gave none.
+ELSEWHERE: dict[str, tuple[str, dict[str, str]]] = {
+    "portable": (
+        "apache_beam.runners.portability.portable_runner:PortableRunner",
+        {"--job_endpoint": "embed", "--environment_type": "LOOPBACK"},
+    ),
+    "dask": ("apache_beam.runners.dask.dask_runner:DaskRunner", {}),
+    "spark": ("beam_pyspark_runner.pyspark_runner:PySparkRunner", {}),
+    "dataflow": ("apache_beam.runners.dataflow.dataflow_runner:DataflowRunner", {}),
+    "flink": ("apache_beam.runners.portability.flink_runner:FlinkRunner", {}),
+}
+
+
+def run(job: Job, chosen: Chosen) -> None:
+    """Run to the end.
+
+    Raises:
+        CorpusError: a step failed for a reason that the user can mend, or a worker died.
+    """
+    try:
+        if chosen.name in LOCAL:
+            _run_local(job, chosen.name, chosen.workers)
+        else:
+            _run_elsewhere(job, chosen)
+    except RuntimeError as error:
+        if str(error).startswith(workers.LOST):
+            raise CorpusError(f"{job.root}: {error}") from None
+        mended = _MENDED_BY_USER.search(str(error))
+        if mended is None:
+            raise
+        message, step = mended.groups()
+        remedy = "mend it and call again: finished parts are kept"
+        raise CorpusError(f"{job.root}: step {step!r} failed: {message}; {remedy}") from None
+
+
+def _run_local(job: Job, name: str, num_workers: int) -> None:
+    lanes = 1 if name == "inline" else num_workers
+    options = PipelineOptions([], direct_num_workers=lanes)
+    where = LOCAL[name if lanes > 1 else "inline"]
+    with (
+        turns.fresh(job.root),
+        where() as environment,
+        beam.Pipeline(runner=FnApiRunner(environment), options=options) as pipeline,
+    ):
+        build(pipeline, job, lanes)
+
+
+def _run_elsewhere(job: Job, chosen: Chosen) -> None:
+    path, added = ELSEWHERE[chosen.name]
+    module, runner = path.split(":")
+    make = getattr(importlib.import_module(module), runner)
+    with beam.Pipeline(runner=make(), options=PipelineOptions(_flags(chosen, added))) as pipeline:
+        build(pipeline, job)
+
+
+def _flags(chosen: Chosen, added: dict[str, str]) -> list[str]:
+    given = {option.split("=")[0] for option in chosen.options}
+    return [*chosen.options, *(f"{k}={v}" for k, v in added.items() if k not in given)]
+
+
+def option_parser(name: str) -> _BeamArgumentParser:
+    """All options that Beam knows, and those of this runner."""
+    if name in ("dask", "spark"):
+        importlib.import_module(ELSEWHERE[name][0].split(":")[0])  # declares its options
+    parser = _BeamArgumentParser(add_help=False, allow_abbrev=False)
+    for options in dict.fromkeys(PipelineOptions.__subclasses__()):
+        options._add_argparse_args(parser)
+    return parser

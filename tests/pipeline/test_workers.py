@@ -1,0 +1,115 @@
+"""Forked worker processes: none is left behind, none is waited for in vain."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+SOAK = os.environ.get("ASSAY_SOAK") == "1"
+SECONDS = 60  # a hang, on a busy machine
+PROGRAM = """
+import os, sys, time
+from pathlib import Path
+from pipeline import workers
+import apache_beam as beam
+from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.runners.portability.fn_api_runner import FnApiRunner
+
+folder = Path(sys.argv[1])
+
+def note(n):
+    (folder / f"threads-{n}").write_text(str(len(os.listdir(f"/proc/{os.getppid()}/task"))))
+    (folder / f"pid-{n}").write_text(str(os.getpid()))
+    return n
+
+def run(step, runs=1):
+    for _ in range(runs):
+        with workers.watched() as environment:
+            options = PipelineOptions([], direct_num_workers=2)
+            with beam.Pipeline(runner=FnApiRunner(environment), options=options) as pipeline:
+                numbers = pipeline | beam.Create([0]) | beam.FlatMap(lambda _: range(2))
+                _ = numbers | beam.Reshuffle() | beam.Map(note) | beam.Map(step)
+"""
+
+
+def start(folder: Path, last: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", PROGRAM + last, str(folder)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def pids(folder: Path) -> list[int]:
+    """Worker processes, once both are at work."""
+    deadline = time.monotonic() + SECONDS
+    while True:
+        found = [path.read_text() for path in sorted(folder.glob("pid-*"))]
+        if len(found) == 2 and all(found):
+            return [int(pid) for pid in found]
+        assert time.monotonic() < deadline, "no worker began"
+        time.sleep(0.05)
+
+
+def gone(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+def all_gone(workers: list[int]) -> bool:
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        if all(map(gone, workers)):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_elements_go_to_both_workers_and_runs_follow_each_other(tmp_path: Path) -> None:
+    """Many times: a fork that inherits a lock hangs only now and then. It cannot happen where the
+    process that forks has one thread."""
+    process = start(tmp_path, f"run(lambda n: n, {50 if SOAK else 4}); print('done')")
+    out, err = process.communicate(timeout=SECONDS * (10 if SOAK else 1))
+    assert (out, err) == ("done\n", "")
+    assert len(set(pids(tmp_path))) == 2
+    assert [path.read_text() for path in sorted(tmp_path.glob("threads-*"))] == ["1", "1"]
+
+
+def test_a_killed_worker_ends_the_run(tmp_path: Path) -> None:
+    process = start(tmp_path, "run(lambda n: time.sleep(600))")
+    workers = pids(tmp_path)
+    os.kill(workers[1], signal.SIGKILL)
+    _, err = process.communicate(timeout=SECONDS)
+    last = err.strip().splitlines()[-1]
+    assert last.startswith(f"RuntimeError: a worker process died (pid {workers[1]}, SIGKILL)")
+    assert "fewer --workers" in last
+    assert all_gone(workers)
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_workers_end_with_the_process_that_started_them(
+    tmp_path: Path, how: signal.Signals
+) -> None:
+    process = start(tmp_path, "run(lambda n: time.sleep(600))")
+    workers = pids(tmp_path)
+    os.kill(process.pid, how)
+    _, err = process.communicate(timeout=SECONDS)
+    if how == signal.SIGINT:
+        assert err.strip().endswith("KeyboardInterrupt")
+    assert all_gone(workers)
+
+
+def test_an_error_of_a_step_comes_back(tmp_path: Path) -> None:
+    process = start(tmp_path, "run(lambda n: 1 // n)")
+    _, err = process.communicate(timeout=SECONDS)
+    assert "ZeroDivisionError: integer division or modulo by zero [while running" in err
