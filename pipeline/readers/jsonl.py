@@ -61,8 +61,12 @@ def parse(line: Line, source: Input) -> Record | Bad | None:
     try:
         row = orjson.loads(data)
         if type(row) is dict:
-            if float in map(type, row.values()) and any(map(_is_rounded, row.values())):
-                row = json.loads(data)
+            for value in row.values():
+                if (
+                    type(value) is float and abs(value) >= 2**63
+                ):  # was an integer of more than 64 bits
+                    row = json.loads(data)
+                    break
             return from_row(row, offset, size, source)
     except orjson.JSONDecodeError:
         data = data.strip(b"\0 \t\r")
@@ -79,11 +83,6 @@ def parse(line: Line, source: Input) -> Record | Bad | None:
         detail = f"a JSON {type(row).__name__}, not an object with a field {source.text!r}"
         return Bad(offset, size, "missing_text", detail, excerpt(data))
     return from_row(row, offset, size, source)
-
-
-def _is_rounded(value: Any) -> bool:
-    """A number that may be an integer beyond 64 bits: orjson makes a float of it."""
-    return isinstance(value, float) and abs(value) >= 2**63
 
 
 def _blank(offset: int, size: int, data: bytes) -> Bad | None:

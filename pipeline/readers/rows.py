@@ -48,9 +48,10 @@ def as_text(value: Any) -> str:
     """A string as it is (lone surrogates as `?`), anything else as compact JSON."""
     if not isinstance(value, str):
         value = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
-    if value.isascii():  # most ids and addresses: a tenth of the time
-        return str(value)
-    return str(value).encode("utf-8", "replace").decode()
+    text: str = value
+    if text.isascii():  # most ids and addresses: a tenth of the time
+        return text
+    return text.encode("utf-8", "replace").decode()
 
 
 @lru_cache(maxsize=1)  # documents of one page or file often follow each other
