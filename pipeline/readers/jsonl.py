@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any
+from typing import NamedTuple
 
 import orjson
 
@@ -23,9 +23,11 @@ EXPANSION = 3  # bytes of text in a byte of a compressed file, about
 BOM = b"\xef\xbb\xbf"
 
 
-# Offset of its first byte; its bytes without the line end, how many and which (of a line above the
-# limit only the first); the fault if the stream broke inside. A named tuple would cost .4 us.
-Line = tuple[int, int, bytes, BrokenStream | None]
+class Line(NamedTuple):
+    offset: int  # of its first byte
+    num_bytes: int  # without the line end
+    data: bytes  # without the line end; of a line above the limit only its beginning
+    fault: BrokenStream | None = None  # the stream broke inside this line
 
 
 def cut(path: str, file: str, size: int, shard_bytes: int) -> list[Piece] | None:
@@ -116,6 +118,7 @@ def lines(stream: Iterator[bytes], offset: int, end: int | None = None) -> Itera
     Stops at the first line that begins at or after `end`. Holds at most one line and one chunk, and
     of a line above MAX_LINE_BYTES only its beginning.
     """
+    new = tuple.__new__  # a third of the time of Line(...), .3 us
     head: list[bytes] = []  # the line that the last chunk left open
     size = 0  # its bytes, those that were not kept included
     fault = None
@@ -126,7 +129,7 @@ def lines(stream: Iterator[bytes], offset: int, end: int | None = None) -> Itera
             chunk, fault = None, error
         if chunk is None:
             if size or fault:
-                yield offset, size, b"".join(head), fault
+                yield Line(offset, size, b"".join(head), fault)
             return
         first, *rest = chunk.split(b"\n")
         if size <= MAX_LINE_BYTES:
@@ -135,6 +138,7 @@ def lines(stream: Iterator[bytes], offset: int, end: int | None = None) -> Itera
         for part in rest:
             if end is not None and offset >= end:
                 return
-            yield offset, size, head[0] if len(head) == 1 else b"".join(head), None
+            data = head[0] if len(head) == 1 else b"".join(head)
+            yield new(Line, (offset, size, data, None))
             offset += size + 1
             head, size = [part], len(part)

@@ -309,8 +309,8 @@ def test_offsets_above_4_gb() -> None:
     """ray #48236: offsets that 32 bits do not hold."""
     begin = 5 * 10**9
     assert list(jsonl.lines(iter([b'{"a":1}\n{"b"', b":2}\n"]), begin)) == [
-        (begin, 7, b'{"a":1}', None),
-        (begin + 8, 7, b'{"b":2}', None),
+        jsonl.Line(begin, 7, b'{"a":1}'),
+        jsonl.Line(begin + 8, 7, b'{"b":2}'),
     ]
     assert schema.DOCUMENTS.field("offset").type == pa.int64()
     ids = {schema.document_id("s", "f", at) for at in (begin, begin % 2**32)}
@@ -319,8 +319,8 @@ def test_offsets_above_4_gb() -> None:
 
 def test_lines_hold_a_bounded_part_of_an_endless_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jsonl, "MAX_LINE_BYTES", 1000)
-    ((_, num_bytes, data, _),) = jsonl.lines(iter([b"x" * 100] * 1000), 0)
-    assert (num_bytes, len(data)) == (100_000, 1100)
+    (line,) = jsonl.lines(iter([b"x" * 100] * 1000), 0)
+    assert (line.num_bytes, len(line.data)) == (100_000, 1100)
 
 
 @pytest.mark.parametrize("field", ["id", "text", "other"])
