@@ -15,11 +15,12 @@ import codecs
 import csv
 from collections import deque
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, starmap
+from typing import NamedTuple
 
 from pipeline.pages.charset import BadCharset, decode
 from pipeline.readers import Bad, Piece, Record, excerpt
-from pipeline.readers.jsonl import Line, lines
+from pipeline.readers.jsonl import lines
 from pipeline.readers.rows import from_row
 from pipeline.readers.streams import BrokenStream, chunks, compression
 from pipeline.settings import Input
@@ -28,6 +29,13 @@ EXPANSION = 3  # bytes of text in a byte of a compressed file, about
 HEAD_BYTES = 1_000_000  # that the encoding is told by
 MAX_ROW_BYTES = 32_000_000  # that an open quote may hold before it counts as never closed
 DELIMITERS = ",\t;|"  # the first with which the header names the column of the text
+
+
+class Line(NamedTuple):
+    offset: int
+    num_bytes: int  # without the line end
+    data: bytes
+    fault: BrokenStream | None  # in which the stream broke off inside the line
 
 
 class BadRow(ValueError):
@@ -52,7 +60,7 @@ def read(piece: Piece, source: Input, extractor: str) -> Iterator[Record | Bad]:
         stream, codec = _utf8(stream, codec), "utf-8"
     csv.field_size_limit(MAX_ROW_BYTES)  # of the process; 131,072 characters by default
     back: deque[Line] = deque()  # lines of a row that was not well formed, but for its first
-    found = lines(stream, 0)
+    found = starmap(Line, lines(stream, 0))
     delimiter = ","
     columns: list[str] = []
     while (line := back.popleft() if back else next(found, None)) is not None:
