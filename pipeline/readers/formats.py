@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -14,6 +15,7 @@ from pipeline.readers import (
     document,
     epub,
     jsonl,
+    mediawiki,
     parquet,
     streams,
     table,
@@ -55,6 +57,7 @@ READERS: dict[str, Reader] = {
     "html": Reader((".html", ".htm", ".xhtml"), document.cut, document.read_html),
     "csv": Reader((".csv", ".tsv"), table.cut, table.read),
     "epub": Reader((".epub",), epub.cut, epub.read, None),
+    "mediawiki": Reader((".xml",), mediawiki.cut, mediawiki.read, None),
     "zip": Reader((".zip",), archive.cut_zip, partial(archive.read_zip, reader_of=reader_of), None),
     "tar": Reader(
         (".tar", ".tgz", ".tbz2", ".txz"),
@@ -65,6 +68,7 @@ READERS: dict[str, Reader] = {
 }
 
 COMPRESSED = (".gz", ".zst", ".zstd", ".bz2", ".xz")  # looked through; the bytes say which it is
+PAGES = re.compile(r"-p\d+p\d+$")  # enwiki-20261001-pages-articles1.xml-p1p41242.bz2
 
 
 def format_of(path: str) -> str:
@@ -76,6 +80,7 @@ def format_of(path: str) -> str:
     name = path.lower()
     for suffix in COMPRESSED:
         name = name.removesuffix(suffix)
+    name = PAGES.sub("", name)
     for key, reader in READERS.items():
         if name.endswith(reader.suffixes):
             return key
