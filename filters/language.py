@@ -7,22 +7,24 @@ decides and `lang_conflict` says so. It is a measurement: nothing is dropped her
 
 from __future__ import annotations
 
-import importlib.metadata
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from filters import text as units
+from filters import fasttext_predict, letters
 from filters.columns import Signal
+from filters.fasttext_file import Floats, Ids, Network, read
+from filters.letters import Counts, Flags, Letters
 from filters.prose import prose
 from filters.segments import Texts
+from filters.text import CLASSES, Bytes
 from kernels.arrow import string_buffers
 
 MODEL = Path(__file__).parent / "models" / "lid.176.ftz"
@@ -33,10 +35,7 @@ HEAD_CHARS = 2_000  # of the document in which that prose is looked for, at firs
 HEAD_CHARS_OF_CODE = 40_000  # ... and where the first head is nearly all code and markup
 MIN_PROSE_CHARS = 200
 
-_FULL_WIDTH = re.compile(
-    "[０-９Ａ-Ｚａ-ｚｦ-ﾟ]"
-)  # Latin and half-width kana; not ，！ of Chinese text
-
+_ODD_WIDTH = re.compile(f"[{letters.ODD_WIDTH}]")
 LID = "Joulin et al. 2016, fastText lid.176"
 _SHARE = pa.float32()
 COLUMNS: dict[str, Signal] = {
@@ -57,210 +56,120 @@ COLUMNS: dict[str, Signal] = {
     "latin_share": Signal(_SHARE, "letters", "Latin letters / letters", "Unicode 17 blocks"),
 }
 
-# Function words of one kind of Chinese that the others do not write, or seldom.
-_YUE = "嘅咗喺唔冇佢哋嗰啲嚟嘢睇咁咩噉俾攞瞓嚿"
-_WUU = "搿伲覅侬"
-_CLASSICAL = "之也而其曰矣焉乎者於于以乃哉與与兮"
-_MODERN = "的了们們这這是个個没沒你吗嗎呢么麼什很把被给給她吧啊还還让讓说說哪"
-# Of the modern ones, what Japanese does not write: these show that a few Han are Chinese.
-_NOT_JAPANESE = "们們这這吗嗎么麼很没沒你她吧啊哪给让"
+_FOLDED = {"yue": "zh", "wuu": "zh"}  # the model's labels for kinds of Chinese
 
 
-class Letters(NamedTuple):
-    """Letters of a document: all, by script, and those that tell kinds of Chinese apart."""
+class Model(NamedTuple):
+    """lid.176, its languages as numbers."""
 
-    all: int
-    han: int
-    kana: int
-    hangul: int
-    latin: int
-    upper: int
-    hans: int
-    hant: int
-    yue: int
-    wuu: int
-    classical: int
-    modern: int
-    chinese: int  # simplified or modern characters that Japanese does not have
+    network: Network
+    names: pa.Array
+    codes: Ids  # in `names`, of each label; then of `und`, which -1 so finds
+    und: int
+    zh: int
+    ja: int
+    ko: int
 
-    def ideographic_weight(self) -> float:
-        """Share of Han, kana and Hangul in the content: such a letter says as much as about three
-        letters of an alphabet.
-        """
-        ideographic = self.han + self.kana + self.hangul
-        return 3 * ideographic / max(self.all + 2 * ideographic, 1)
-
-
-_SCRIPTS = (units.HAN, units.KANA, units.HANGUL, units.LATIN)
-_IDEOGRAPHIC_SCRIPTS = units.HAN | units.KANA | units.HANGUL
-_IDEOGRAPHIC = ("zh", "ja", "ko")
-
-
-def _letter_bits() -> units.Bits:
-    """For each code point one bit per field of `Letters`."""
-    table = (Path(__file__).parent / "words" / "han_variants.tsv").read_text(encoding="utf-8")
-    variants = dict(line.split("\t") for line in table.splitlines())
-    letters = units.CLASSES & units.LETTER != 0
-    members: list[Any] = [
-        letters,
-        *(letters & (units.CLASSES & script != 0) for script in _SCRIPTS),
-        np.strings.isupper(units.CHARS),
-        *(
-            [ord(char) for char in chars]
-            for chars in (
-                variants["Hans"],
-                variants["Hant"],
-                _YUE,
-                _WUU,
-                _CLASSICAL,
-                _MODERN,
-                {*variants["Hans"], *_NOT_JAPANESE} - {*variants["Jpan"]},
-            )
-        ),
-    ]
-    bits = np.zeros(0x110000, np.uint16)
-    for number, member in enumerate(members):
-        bits[member] |= 1 << number
-    return bits
-
-
-_LETTER_BITS = _letter_bits()
+    def is_ideographic(self, lang: Ids) -> Flags:
+        return np.isin(lang, (self.zh, self.ja, self.ko))
 
 
 @cache
-def model() -> Any:
-    """The fastText model, loaded once per process.
-
-    Raises:
-        ImportError: none or several installed packages own the module `fasttext`.
-    """
-    check_owner(importlib.metadata.packages_distributions().get("fasttext", []))
-    import fasttext
-
-    return fasttext.load_model(str(MODEL))
-
-
-def check_owner(owners: Sequence[str]) -> None:
-    """Five packages on PyPI install a module `fasttext` and overwrite each other unnoticed."""
-    if len(set(owners)) != 1:
-        raise ImportError(
-            f"module `fasttext` belongs to {sorted(set(owners)) or 'no package'}; exactly one may "
-            "own it: uninstall them all, then `pip install fasttext-numpy2-wheel==0.9.2`"
-        )
+def model() -> Model:
+    """Loaded once per process."""
+    labels, network = read(MODEL)
+    names = [*labels, "und"]
+    codes = [names.index(_FOLDED.get(name, name)) for name in names]
+    known = (names.index(name) for name in ("und", "zh", "ja", "ko"))
+    return Model(network, pa.array(names), np.array(codes, np.int32), *known)
 
 
 def measure(texts: Texts, languages: pa.Array) -> Mapping[str, pa.Array | np.ndarray]:
     """All columns of `COLUMNS` for a batch; `languages` is not read. See filters/signals.py."""
-    counts, letters = count_letters(texts.array)
-    found = identify(texts.array.to_pylist(), letters)
-    scripts = counts[:, 1:5] / np.maximum(counts[:, :1], 1)
+    n = letters.count(texts.data, texts.offsets)
+    lang, score, conflict = identify(texts.array, n)
+    variant = np.where(lang == model().zh, letters.variant(n), 0)
+    scripts = {"han": n.han, "kana": n.kana, "hangul": n.hangul, "latin": n.latin}
     return {
-        "lang": pa.array([lang for lang, _, _ in found], pa.string()),
-        "lang_score": np.array([score for _, score, _ in found], np.float32),
-        "lang_variant": pa.array(
-            [
-                variant(n) if lang == "zh" else ""
-                for (lang, _, _), n in zip(found, letters, strict=True)
-            ],
-            pa.string(),
-        ),
-        "lang_conflict": pa.array([conflict for _, _, conflict in found], pa.bool_()),
+        "lang": model().names.take(pa.array(lang)),
+        "lang_score": score,
+        "lang_variant": pa.array(letters.VARIANTS).take(pa.array(variant)),
+        "lang_conflict": conflict,
         **{
-            name: scripts[:, i].astype(np.float32)
-            for i, name in enumerate(("han_share", "kana_share", "hangul_share", "latin_share"))
+            f"{script}_share": (count / np.maximum(n.all, 1)).astype(np.float32)
+            for script, count in scripts.items()
         },
     }
 
 
-def count_letters(texts: pa.Array) -> tuple[npt.NDArray[np.int64], list[Letters]]:
-    """Letters of each text, as rows of an array and by name."""
-    counts = units.count_bits(*string_buffers(texts), _LETTER_BITS, len(Letters._fields))
-    return counts, [Letters(*row) for row in counts.tolist()]
+def identify(texts: pa.Array, n: Letters) -> tuple[Ids, Floats, Flags]:
+    """Language (in `model().names`), score and conflict of each text: the model's guess against the
+    letters `n` of the whole document.
+    """
+    und, zh, ja, ko = model().und, model().zh, model().ja, model().ko
+    views = string_buffers(_views(texts, n))
+    lang, score = predict(*views)
+    ideographic = model().is_ideographic(lang)
+    share = letters.ideographic_weight(n)
+    seen = letters.ideographic_weight(letters.count(*views))
+    # Code may outnumber the prose: a Chinese sentence under a long listing is still Chinese.
+    doubtful = np.flatnonzero(np.where(ideographic, share < 0.1, (share < 0.5) & (seen >= 0.5)))
+    if len(doubtful):
+        whole = pa.array([prose(texts[i].as_py()) for i in doubtful.tolist()], pa.string())
+        share[doubtful] = letters.ideographic_weight(letters.count(*string_buffers(whole)))
+
+    foreign = np.flatnonzero(ideographic & (share < 0.1))  # some Chinese names in an English page
+    undecided = letters.is_undecided(n)
+    script = np.where(letters.is_korean(n), ko, np.where(letters.is_japanese(n), ja, zh))
+    few_kana = (lang == ja) & (script == zh) & (n.kana > 0.05 * (n.han + n.kana))
+    conflict = ~np.where(ideographic, (lang == script) | few_kana, share < 0.5)
+    score[undecided] = np.minimum(score[undecided], 0.5)
+    lang[conflict] = np.where(undecided, und, script)[conflict]
+    score[conflict & ~undecided] = share[conflict & ~undecided]
+    if len(foreign):
+        lang[foreign], score[foreign] = _without_ideographs(texts, n, foreign)
+        conflict[foreign] = True
+    silent = n.all == 0
+    lang[silent], score[silent], conflict[silent] = und, 0.0, False
+    return lang, score, conflict
 
 
-def identify(texts: Sequence[str], letters: Sequence[Letters]) -> list[tuple[str, float, bool]]:
-    """Language, score and conflict of each text."""
-    found = [("und", 0.0, False)] * len(texts)
-    lettered = [i for i, n in enumerate(letters) if n.all]
-    views = [_view(texts[i], letters[i]) for i in lettered]
-    _, seen = count_letters(pa.array(views, pa.string()))
-    for i, (guess, score), view in zip(lettered, predict(views), seen, strict=True):
-        found[i] = _settle(texts[i], letters[i], view, guess, score)
-    return found
+def _without_ideographs(texts: pa.Array, n: Letters, documents: Counts) -> tuple[Ids, Floats]:
+    """The model's guess for what else some documents hold; und where it stays ideographic."""
+    kept = [
+        "".join(c for c in texts[i].as_py() if not CLASSES[ord(c)] & letters.IDEOGRAPHIC)
+        for i in documents.tolist()
+    ]
+    views = _views(pa.array(kept, pa.string()), n.of(documents))
+    lang, score = predict(*string_buffers(views))
+    still = model().is_ideographic(lang)
+    lang[still], score[still] = model().und, 0.0
+    return lang, score
 
 
-def _view(text: str, letters: Letters) -> str:
-    """What the model sees of a text."""
-    view = prose(text[:HEAD_CHARS])
-    if len(view) < MIN_PROSE_CHARS and len(text) > HEAD_CHARS:
-        view = prose(text[:HEAD_CHARS_OF_CODE])
-    if not any(char.isalpha() for char in view):
-        view = " ".join(text[:HEAD_CHARS].split())
-    view = view.encode()[:MODEL_BYTES].decode(errors="ignore")
-    if _FULL_WIDTH.search(view):
-        view = unicodedata.normalize("NFKC", view)
-    if 2 * letters.upper > letters.all:  # "PROJECT TAGGING CRITERIA" is Korean to the model
-        view = view.lower()
-    return view
+def _views(texts: pa.Array, n: Letters) -> pa.Array:
+    """What the model sees of each text: at most MODEL_BYTES of its prose, in one line."""
+    heads = pc.utf8_slice_codeunits(texts, 0, HEAD_CHARS).to_pylist()
+    views = [prose(head) for head in heads]
+    for i, (head, view) in enumerate(zip(heads, views, strict=True)):
+        if len(view) < MIN_PROSE_CHARS and len(head) == HEAD_CHARS:
+            view = prose(texts[i].as_py()[:HEAD_CHARS_OF_CODE])
+        if not any(char.isalpha() for char in view):
+            view = " ".join(head.split())
+        if 4 * len(view) > MODEL_BYTES:
+            view = view.encode()[:MODEL_BYTES].decode(errors="ignore")
+        views[i] = view
+    for i in np.flatnonzero(n.odd_width).tolist():
+        if _ODD_WIDTH.search(views[i]):
+            views[i] = unicodedata.normalize("NFKC", views[i])
+    for i in np.flatnonzero(2 * n.upper > n.all).tolist():
+        views[i] = views[i].lower()  # "PROJECT TAGGING CRITERIA" is Korean to the model
+    return pa.array(views, pa.string())
 
 
-def predict(views: list[str]) -> list[tuple[str, float]]:
-    """The model's language and probability for texts of one line; Chinese is zh in every form."""
-    if not views:
-        return []
-    labels, scores = model().predict(views)
-    found = []
-    for label, score in zip(labels, scores, strict=True):
-        name = label[0].removeprefix("__label__") if label else "und"
-        found.append(
-            ("zh" if name in ("yue", "wuu") else name, min(float(score[0]), 1.0) if label else 0.0)
-        )
-    return found
-
-
-def _settle(
-    text: str, n: Letters, view: Letters, guess: str, score: float
-) -> tuple[str, float, bool]:
-    """The model's guess against the letters `n` of the whole document."""
-    share = n.ideographic_weight()
-    if share < 0.1 if guess in _IDEOGRAPHIC else share < 0.5 <= view.ideographic_weight():
-        # Code may outnumber the prose: a Chinese sentence under a long listing is still Chinese.
-        share = count_letters(pa.array([prose(text)]))[1][0].ideographic_weight()
-    script = _language_of_script(n)
-    if guess not in _IDEOGRAPHIC:
-        if share < 0.5:
-            return guess, score, False
-    elif share < 0.1:  # a few Chinese names in an English page
-        rest = "".join(c for c in text if not units.CLASSES[ord(c)] & _IDEOGRAPHIC_SCRIPTS)
-        guess, score = predict([_view(rest, n)])[0]
-        return ("und", 0.0, True) if guess in _IDEOGRAPHIC else (guess, score, True)
-    elif guess == script or (guess == "ja" and script == "zh" and n.kana > 0.05 * (n.han + n.kana)):
-        return guess, min(score, 0.5) if _undecided(n) else score, False
-    if _undecided(n):
-        return "und", min(score, 0.5), True
-    return script, share, True
-
-
-def _language_of_script(n: Letters) -> str:
-    """Japanese prose has .4 to .7 kana among its kana and Han; Chinese has hardly any."""
-    if n.hangul > n.han + n.kana:
-        return "ko"
-    return "ja" if n.kana > 0.2 * (n.han + n.kana) else "zh"
-
-
-def _undecided(n: Letters) -> bool:
-    """A few Han characters that Chinese and Japanese share (language-detection #73, 東京都庁)."""
-    return n.han < 16 and n.han == n.all and not n.chinese
-
-
-def variant(n: Letters) -> str:
-    """Which Chinese: one of Hans, Hant, yue, wuu, lzh, or "" without evidence."""
-    if n.yue >= 2 and n.yue >= 0.02 * n.han:
-        return "yue"
-    if n.wuu >= 2 and n.wuu >= 0.02 * n.han:
-        return "wuu"
-    if n.han >= 40 and n.classical >= 0.06 * n.han and n.modern <= 0.1 * n.classical:
-        return "lzh"
-    if n.hans > 3 * n.hant:
-        return "Hans"
-    return "Hant" if n.hant > 3 * n.hans else ""
+def predict(data: Bytes, offsets: Counts) -> tuple[Ids, Floats]:
+    """The model's language and probability for texts in one line; Chinese is zh in every form."""
+    if len(offsets) == 1:
+        return np.empty(0, np.int32), np.empty(0, np.float32)
+    found, scores = fasttext_predict.predict(model().network, data, offsets[:-1], offsets[1:])
+    return model().codes[found], np.minimum(scores, np.float32(1))

@@ -232,20 +232,18 @@ def word_hash(word: str) -> int:
 
 
 @kernel
-def count_bits(
-    data: Bytes, offsets: npt.NDArray[np.int64], bits: Bits, num_bits: int
+def count_classes(
+    data: Bytes, offsets: npt.NDArray[np.int64], classes: Bytes, num_classes: int
 ) -> npt.NDArray[np.int64]:
-    """Per text and bit, how many of its characters have that bit in `bits`: int64[n, num_bits]."""
-    counts = np.zeros((len(offsets) - 1, num_bits), np.int64)
-    histogram = np.zeros(1 << num_bits, np.int64)
+    """Per text and class, how many of its characters `classes` puts there: int64[n, num_classes].
+
+    One number a code point, not one a bit: a text then costs its length and not also 2**bits.
+    """
+    counts = np.zeros((len(offsets) - 1, num_classes), np.int64)
     for text in range(len(offsets) - 1):
-        histogram[:] = 0
+        row = counts[text]
         at = offsets[text]
         while at < offsets[text + 1]:
             code, at = next_char(data, at)
-            histogram[bits[code]] += 1
-        for value in range(1, len(histogram)):
-            if histogram[value]:
-                for bit in range(num_bits):
-                    counts[text, bit] += histogram[value] * (value >> bit & 1)
+            row[classes[code]] += 1
     return counts

@@ -66,7 +66,7 @@ def make_job(
             [
                 [code(module) for module in table.modules],
                 [file_hash(FILTERS / name) for name in table.files],
-                [unicodedata.unidata_version, versions(["fasttext-numpy2-wheel", "numba"])],
+                [unicodedata.unidata_version, versions(["numba"])],
             ],
         )
     prints = tuple(

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import gzip
-import importlib.metadata
 import json
 import os
 from collections import Counter
@@ -13,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filters.language import COLUMNS, check_owner, measure
+from filters.language import COLUMNS, measure
 from filters.segments import Texts
 
 CODE = (
@@ -111,25 +110,6 @@ def test_every_text_has_a_row(text: str) -> None:
         <= row["han_share"] + row["kana_share"] + row["hangul_share"] + row["latin_share"]
         <= 1.001
     )
-
-
-@pytest.mark.parametrize(
-    ("owners", "message"),
-    [
-        ([], "belongs to no package"),
-        (
-            ["fasttext", "fasttext-predict"],
-            r"belongs to \['fasttext', 'fasttext-predict'\]; exactly",
-        ),
-    ],
-)
-def test_module_of_no_or_several_packages_is_refused(owners: list[str], message: str) -> None:
-    with pytest.raises(ImportError, match=message):
-        check_owner(owners)
-
-
-def test_one_package_owns_the_module_here() -> None:
-    check_owner(importlib.metadata.packages_distributions()["fasttext"])
 
 
 SAMPLE = os.environ.get("ASSAY_SAMPLE")

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import unicodedata
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import example, given
@@ -83,10 +84,10 @@ def test_sentences(text: str, sentences: list[str]) -> None:
 
 
 @given(TEXT)
-def test_count_bits(text: str) -> None:
-    counts = units.count_bits(*string_buffers(pa.array(["é", text])), units.CLASSES, 10)
-    classes = [int(units.CLASSES[ord(char)]) for char in text]
-    assert counts[1].tolist() == [sum(c >> bit & 1 for c in classes) for bit in range(10)]
+def test_count_classes(text: str) -> None:
+    classes = (np.arange(0x110000) % 7).astype(np.uint8)
+    counts = units.count_classes(*string_buffers(pa.array(["é", text])), classes, 7)
+    assert counts[1].tolist() == [sum(ord(char) % 7 == i for char in text) for i in range(7)]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,278 @@
+"""What fastText's `predict` does for one label a text, over Arrow buffers and without the GIL.
+
+Equal to the package `fasttext` (tests/filters/test_fasttext_predict.py): same label, and the same
+probability to the last bits; a compiler may add the numbers of fastText's own loops in another
+order. Read from its sources, 0.9.2: dictionary.cc, loss.cc.
+
+Unlike there a line feed in a text is a space; fastText would stop at it.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from filters.fasttext_file import (
+    HASH_START,
+    HIERARCHICAL,
+    SOFTMAX,
+    Bytes,
+    Floats,
+    Ids,
+    Network,
+    Positions,
+    find,
+    hash_bytes,
+    hash_step,
+)
+from kernels.compile import kernel
+
+_EOS = np.frombuffer(b"</s>", np.uint8).copy()
+_LABEL = np.frombuffer(b"__label__", np.uint8).copy()
+_LESS, _GREATER = ord("<"), ord(">")  # stand around a word of which subwords are taken
+_WORD_NGRAM = np.uint64(116049371)
+_MAX_SIGMOID, _SIGMOIDS = 8.0, 512  # fastText's table, by which it rounds
+
+
+@kernel
+def predict(
+    network: Network, data: Bytes, begins: Positions, ends: Positions
+) -> tuple[Ids, Floats]:
+    """Best label and its probability for each text `data[begins[i]:ends[i]]`, UTF-8.
+
+    -1 and 0.0 for a text without a known word or n-gram.
+    """
+    labels = np.full(len(begins), -1, np.int32)
+    scores = np.zeros(len(begins), np.float32)
+    hidden = np.empty(network.input.shape[1], np.float32)
+    longest = (ends - begins).max() if len(begins) else 0
+    word = np.empty(longest + len(_EOS) + 2, np.uint8)
+    ngrams = max(network.maxn - network.minn + 1, 0) + network.word_ngrams + 1
+    rows = np.empty(len(word) * ngrams, np.int32)  # at most so many of each byte
+    for i in range(len(begins)):
+        line = rows[: _line(network, data, begins[i], ends[i], word, rows)]
+        if len(line):
+            _average(network.input, line, hidden)
+            if network.loss == HIERARCHICAL:
+                label, score = _search_tree(network.left, network.right, network.output, hidden)
+            else:
+                label, score = _best_output(network.loss, network.output, hidden)
+            labels[i] = label
+            scores[i] = np.float32(math.exp(score)) if label >= 0 else np.float32(0)
+    return labels, scores
+
+
+@kernel
+def _line(network: Network, data: Bytes, begin: int, end: int, word: Bytes, line: Ids) -> int:
+    """Into `line` the rows of all words and n-grams of a text, in fastText's order; how many."""
+    words = network.dictionary
+    num_words, bucket, kept, rows = network.num_words, network.bucket, network.kept, network.rows
+    count = 0
+    hashes = np.empty((end - begin) // 2 + 2 if network.word_ngrams > 1 else 0, np.uint64)
+    num_hashes = 0
+    at = begin
+    ended = False
+    while not ended:
+        while at < end and _is_space(data[at]):
+            at += 1
+        if at < end:
+            token, first = data, at
+            while at < end and not _is_space(data[at]):
+                at += 1
+            last = at
+        else:
+            token, first, last = _EOS, 0, len(_EOS)
+        ended = last - first == len(_EOS) and _starts_with(token, first, last, _EOS)
+        value = hash_bytes(token, first, last)
+        entry = find(words, value, token, first, last)
+        if entry >= network.num_words or (entry < 0 and _starts_with(token, first, last, _LABEL)):
+            continue
+        if entry >= 0:
+            line[count] = entry
+            count += 1
+        if network.maxn > 0 and not ended:
+            word[0], word[last - first + 1] = _LESS, _GREATER
+            for i in range(last - first):
+                word[i + 1] = token[first + i]
+            count = _subwords(
+                word,
+                last - first + 2,
+                network.minn,
+                network.maxn,
+                num_words,
+                bucket,
+                network.pruned,
+                kept,
+                rows,
+                line,
+                count,
+            )
+        if network.word_ngrams > 1:
+            hashes[num_hashes] = value
+            num_hashes += 1
+    for i in range(num_hashes):
+        value = _signed(hashes[i])
+        for j in range(i + 1, min(num_hashes, i + network.word_ngrams)):
+            value = value * _WORD_NGRAM + _signed(hashes[j])
+            number = np.int64(value % np.uint64(bucket))
+            count = _push(number, num_words, network.pruned, kept, rows, line, count)
+    return count
+
+
+@kernel
+def _is_space(byte: int) -> bool:
+    return byte == 32 or 9 <= byte <= 13 or byte == 0
+
+
+@kernel
+def _starts_with(data: Bytes, begin: int, end: int, prefix: Bytes) -> bool:
+    at = 0
+    while at < min(len(prefix), end - begin) and data[begin + at] == prefix[at]:
+        at += 1
+    return at == len(prefix)
+
+
+@kernel
+def _signed(value: np.uint64) -> np.uint64:
+    """A hash of 32 bits as fastText keeps it: signed, so its sign fills the upper half."""
+    high = np.uint64(0xFFFFFFFF00000000) if value >> np.uint64(31) else np.uint64(0)
+    return value | high
+
+
+@kernel
+def _push(
+    bucket: np.int64, num_words: int, pruned: bool, kept: Bytes, rows: Ids, line: Ids, count: int
+) -> int:
+    """Append the row of a bucket, if it was kept; returns how many rows there are."""
+    if not pruned:
+        line[count] = num_words + bucket
+    elif kept[bucket >> 3] >> (bucket & 7) & 1:
+        line[count] = num_words + rows[bucket]
+    else:
+        return count
+    return count + 1
+
+
+@kernel
+def _subwords(
+    word: Bytes,
+    end: int,
+    minn: int,
+    maxn: int,
+    num_words: int,
+    size: int,
+    pruned: bool,
+    kept: Bytes,
+    rows: Ids,
+    line: Ids,
+    count: int,
+) -> int:
+    """Append the rows of all n-grams of minn to maxn characters of `word[:end]`, a word
+    between `<` and `>`, but not of these alone. A hash goes on from that of the shorter n-gram.
+    """
+    inverse = 1.0 / size
+    for start in range(end):
+        if word[start] & 0xC0 == 0x80:
+            continue
+        value = HASH_START
+        at = start
+        length = 0
+        while at < end and length < maxn:
+            value = hash_step(value, word[at])
+            at += 1
+            while at < end and word[at] & 0xC0 == 0x80:
+                value = hash_step(value, word[at])
+                at += 1
+            length += 1
+            if length >= minn and not (length == 1 and (start == 0 or at == end)):
+                # value % size: a division takes thrice as long; the quotient may be one off
+                bucket = np.int64(value) - np.int64(np.int64(value) * inverse) * size
+                if bucket < 0:
+                    bucket += size
+                elif bucket >= size:
+                    bucket -= size
+                count = _push(bucket, num_words, pruned, kept, rows, line, count)
+    return count
+
+
+@kernel
+def _average(matrix: Floats, line: Ids, mean: Floats) -> None:
+    mean[:] = 0
+    for row in line:
+        for d in range(len(mean)):
+            mean[d] += matrix[row, d]
+    share = np.float32(1.0 / len(line))
+    for d in range(len(mean)):
+        mean[d] *= share
+
+
+@kernel
+def _dot(matrix: Floats, row: int, hidden: Floats) -> np.float32:
+    total = np.float32(0)
+    for d in range(len(hidden)):
+        total += matrix[row, d] * hidden[d]
+    return total
+
+
+@kernel
+def _log(probability: float | np.float32) -> np.float32:
+    return np.float32(math.log(np.float64(np.float32(probability)) + 1e-5))
+
+
+@kernel
+def _search_tree(left: Ids, right: Ids, output: Floats, hidden: Floats) -> tuple[int, np.float32]:
+    """Depth first, left first, as fastText goes: what falls below the best leaf is left out."""
+    num_leaves = (len(left) + 1) // 2
+    nodes = np.empty(num_leaves + 1, np.int32)
+    scores = np.empty(num_leaves + 1, np.float32)
+    nodes[0], scores[0] = len(left) - 1, 0
+    open_nodes = 1
+    best, best_score = -1, _log(0.0)
+    while open_nodes:
+        open_nodes -= 1
+        node, score = nodes[open_nodes], scores[open_nodes]
+        if score < best_score:
+            continue
+        if left[node] < 0:
+            best, best_score = node, score
+            continue
+        f = _dot(output, node - num_leaves, hidden)
+        share = np.float32(1.0 / np.float64(np.float32(1) + np.exp(-f)))
+        nodes[open_nodes], scores[open_nodes] = right[node], score + _log(share)
+        open_nodes += 1
+        nodes[open_nodes], scores[open_nodes] = left[node], score + _log(1.0 - share)
+        open_nodes += 1
+    return best, best_score
+
+
+@kernel
+def _best_output(loss: int, output: Floats, hidden: Floats) -> tuple[int, np.float32]:
+    """Softmax over the outputs, or the sigmoid of each; the last of equals, as in fastText."""
+    outputs = np.empty(len(output), np.float32)
+    for label in range(len(outputs)):
+        outputs[label] = _dot(output, label, hidden)
+    if loss == SOFTMAX:
+        outputs -= outputs.max()
+        outputs = np.exp(outputs)
+        total = np.float32(0)
+        for label in range(len(outputs)):
+            total += outputs[label]
+        outputs /= total
+    else:
+        for label in range(len(outputs)):
+            outputs[label] = _sigmoid(outputs[label])
+    best, best_score = -1, np.float32(-np.inf)
+    for label in range(len(outputs)):
+        score = _log(outputs[label])
+        if score >= best_score:
+            best, best_score = label, score
+    return best, best_score
+
+
+@kernel
+def _sigmoid(x: np.float32) -> np.float32:
+    if abs(x) > _MAX_SIGMOID:
+        return np.float32(x > 0)
+    step = np.int64((x + np.float32(_MAX_SIGMOID)) * _SIGMOIDS / _MAX_SIGMOID / 2)
+    return np.float32(1.0 / (1.0 + math.exp(-(step * 2 * _MAX_SIGMOID / _SIGMOIDS - _MAX_SIGMOID))))

@@ -1,0 +1,128 @@
+"""Letters of a document by script, and what they tell: of which kind its language can be, and which
+kind of Chinese it is. All functions take and give one number a document.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from filters import text as units
+
+Counts = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+# Function words of one kind of Chinese that the others do not write, or seldom.
+_YUE = "嘅咗喺唔冇佢哋嗰啲嚟嘢睇咁咩噉俾攞瞓嚿"
+_WUU = "搿伲覅侬"
+_CLASSICAL = "之也而其曰矣焉乎者於于以乃哉與与兮"
+_MODERN = "的了们們这這是个個没沒你吗嗎呢么麼什很把被给給她吧啊还還让讓说說哪"
+# Of the modern ones, what Japanese does not write: these show that a few Han are Chinese.
+_NOT_JAPANESE = "们們这這吗嗎么麼很没沒你她吧啊哪给让"
+
+IDEOGRAPHIC = units.HAN | units.KANA | units.HANGUL
+ODD_WIDTH = "０-９Ａ-Ｚａ-ｚｦ-ﾟ"  # full-width Latin, half-width kana; not the ，！ of Chinese text
+VARIANTS = ("", "yue", "wuu", "lzh", "Hans", "Hant")
+
+
+class Letters(NamedTuple):
+    """Letters of each document: all, by script, and those that tell kinds of Chinese apart."""
+
+    all: Counts
+    han: Counts
+    kana: Counts
+    hangul: Counts
+    latin: Counts
+    upper: Counts
+    hans: Counts
+    hant: Counts
+    yue: Counts
+    wuu: Counts
+    classical: Counts
+    modern: Counts
+    chinese: Counts  # simplified or modern characters that Japanese does not have
+    odd_width: Counts  # ODD_WIDTH
+
+    def of(self, documents: Counts | Flags) -> Letters:
+        """Those of some documents."""
+        return Letters(*(counts[documents] for counts in self))
+
+
+def _classes() -> tuple[npt.NDArray[np.uint8], Counts]:
+    """A class for each code point, and which classes each field of `Letters` counts."""
+    table = (Path(__file__).parent / "words" / "han_variants.tsv").read_text(encoding="utf-8")
+    variants = dict(line.split("\t") for line in table.splitlines())
+    letters = units.CLASSES & units.LETTER != 0
+    scripts = (units.HAN, units.KANA, units.HANGUL, units.LATIN)
+    members: list[Any] = [
+        letters,
+        *(letters & (units.CLASSES & script != 0) for script in scripts),
+        np.strings.isupper(units.CHARS),
+        *(
+            [ord(char) for char in chars]
+            for chars in (
+                variants["Hans"],
+                variants["Hant"],
+                _YUE,
+                _WUU,
+                _CLASSICAL,
+                _MODERN,
+                {*variants["Hans"], *_NOT_JAPANESE} - {*variants["Jpan"]},
+            )
+        ),
+        [ord(char) for char in re.findall(f"[{ODD_WIDTH}]", "".join(units.CHARS.tolist()))],
+    ]
+    bits = np.zeros(0x110000, np.uint16)
+    for number, member in enumerate(members):
+        bits[member] |= 1 << number
+    kinds, classes = np.unique(bits, return_inverse=True)
+    return classes.astype(np.uint8), kinds[:, None] >> np.arange(len(members)) & 1
+
+
+_CLASSES, _FIELDS = _classes()
+
+
+def count(data: units.Bytes, offsets: Counts) -> Letters:
+    """Letters of each text `data[offsets[i]:offsets[i + 1]]`."""
+    counts = units.count_classes(data, offsets, _CLASSES, len(_FIELDS))
+    return Letters(*(counts @ _FIELDS).T)
+
+
+def ideographic_weight(n: Letters) -> npt.NDArray[np.float64]:
+    """Share of Han, kana and Hangul in the content: such a letter says as much as about three
+    letters of an alphabet.
+    """
+    ideographic = n.han + n.kana + n.hangul
+    return 3 * ideographic / np.maximum(n.all + 2 * ideographic, 1)
+
+
+def is_korean(n: Letters) -> Flags:
+    """Of the languages that write Han, kana or Hangul."""
+    return n.hangul > n.han + n.kana
+
+
+def is_japanese(n: Letters) -> Flags:
+    """Japanese prose has .4 to .7 kana among its kana and Han; Chinese has hardly any."""
+    return ~is_korean(n) & (n.kana > 0.2 * (n.han + n.kana))
+
+
+def is_undecided(n: Letters) -> Flags:
+    """A few Han characters that Chinese and Japanese share (language-detection #73, 東京都庁)."""
+    undecided: Flags = (n.han < 16) & (n.han == n.all) & (n.chinese == 0)
+    return undecided
+
+
+def variant(n: Letters) -> Counts:
+    """Which of `VARIANTS` a Chinese text is; 0 without evidence."""
+    kinds = [
+        (n.yue >= 2) & (n.yue >= 0.02 * n.han),
+        (n.wuu >= 2) & (n.wuu >= 0.02 * n.han),
+        (n.han >= 40) & (n.classical >= 0.06 * n.han) & (n.modern <= 0.1 * n.classical),
+        n.hans > 3 * n.hant,
+        n.hant > 3 * n.hans,
+    ]
+    return np.select(kinds, range(1, len(VARIANTS)), 0)

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from filters import letters
+from filters.letters import Letters, count
+from kernels.arrow import string_buffers
+
+
+def counted(*texts: str) -> Letters:
+    return count(*string_buffers(pa.array(texts, pa.string())))
+
+
+def test_letters_are_counted_by_script() -> None:
+    n = counted("中文ab 12。あ한й", "ＡｂABｱ，！", "")
+    assert [c.tolist() for c in (n.all, n.han, n.kana, n.hangul, n.latin)] == [
+        [7, 5, 0], [2, 0, 0], [1, 1, 0], [1, 0, 0], [2, 4, 0],
+    ]  # fmt: skip
+    assert n.upper.tolist() == [0, 3, 0]
+    assert n.odd_width.tolist() == [0, 3, 0]
+    assert [c.tolist() for c in n.of(n.kana > 0)[:2]] == [[7, 5], [2, 0]]
+
+
+@pytest.mark.parametrize(
+    ("text", "variant"),
+    [
+        ("这个软件发布说明", "Hans"),
+        ("這個軟體發佈說明", "Hant"),
+        ("佢哋喺度做緊嘢", "yue"),
+        ("伊搿能覅去", "wuu"),
+        (
+            "學而時習之不亦說乎有朋自遠方來不亦樂乎人不知而不慍不亦君子乎其為人也孝弟而好犯上者鮮矣",
+            "lzh",
+        ),
+        ("山水", ""),
+        ("", ""),
+    ],
+)
+def test_variant(text: str, variant: str) -> None:
+    assert letters.VARIANTS[letters.variant(counted(text))[0]] == variant
+
+
+def test_what_scripts_tell() -> None:
+    n = counted("今天天气很好", "東京都庁へ行きました", "오늘은 날씨가 좋습니다", "漢字", "so")
+    assert letters.is_japanese(n).tolist() == [False, True, False, False, False]
+    assert letters.is_korean(n).tolist() == [False, False, True, False, False]
+    assert letters.is_undecided(n).tolist() == [False, False, False, True, False]
+    assert letters.ideographic_weight(counted("中a", "中abc", "")).tolist() == [0.75, 0.5, 0.0]
