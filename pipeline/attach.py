@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from filters.presets import PRESETS
 from filters.signals import GROUPS
-from pipeline import schema
+from pipeline import schema, timings
 from pipeline.corpus import (
     CorpusError,
     locked,
@@ -115,6 +115,7 @@ def attach(root: Path, file: Path, on: str, name: str, *, replace: bool = False)
             pq.write_table(table, temporary)
         parts = [part_number(path) for path in paths]
         renew(root, parts)
+        timings.write(root)
         _list(root, found["signals"], name, listed=True)
     counters = [read_json(record_path(root, f"signals/{name}", p))["counters"] for p in parts]
     return {
@@ -140,6 +141,7 @@ def drop(root: Path, name: str) -> None:
         attached_path(root, name).unlink()
         for folder in ("signals", "stats/signals"):
             shutil.rmtree(root / folder / name, ignore_errors=True)
+        timings.write(root)
 
 
 # --- the group, from what is kept -----------------------------------------------------------------

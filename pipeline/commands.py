@@ -8,7 +8,9 @@ import os
 from pathlib import Path
 
 from pipeline import runners
+from pipeline.config import load
 from pipeline.files import read_json
+from pipeline.prices import Prices, keep_prices
 from pipeline.settings import load_corpus
 
 
@@ -19,6 +21,7 @@ def prepare(argv: list[str]) -> int:
         "call does only what is missing: new inputs, a changed setting, what a kill left undone.",
         epilog="examples:\n  assay prepare corpus.yaml\n  assay prepare corpus.yaml --estimate\n"
         "  assay prepare corpus.yaml --limit 1000 --workers 1\n"
+        "  assay prepare corpus.yaml --prices prices.yaml\n"
         "  assay prepare corpus.yaml --runner portable -- --job_endpoint=host:8099\n"
         "  assay prepare corpus.yaml --runner dask -- --dask_client_address=host:8786\n\n"
         f"runners (docs/runners.md; options of Beam follow --):\n{runners.table()}",
@@ -49,6 +52,11 @@ def prepare(argv: list[str]) -> int:
         help="check the bytes of every file of the corpus first; what is damaged is made again",
     )
     parser.add_argument(
+        "--prices",
+        type=Path,
+        help="prices.yaml: of a core hour, a GPU hour, a GB and month; kept for the view `costs`",
+    )
+    parser.add_argument(
         "--runner", default="processes", help="where it runs, see below (default: processes)"
     )
     own, options = _split(argv)
@@ -59,6 +67,7 @@ def prepare(argv: list[str]) -> int:
         parser.error(f"--limit {arguments.limit}: at least 1")
     settings = load_corpus(arguments.corpus)
     runner = runners.choose(arguments.runner, arguments.workers, options, settings.output or "")
+    prices = load(arguments.prices, Prices) if arguments.prices else None
     if arguments.estimate:
         from pipeline.estimate import estimate
 
@@ -71,6 +80,8 @@ def prepare(argv: list[str]) -> int:
 
     prepared = run(settings, runner, arguments.limit, arguments.refresh, arguments.verify)
     require_documents(prepared)
+    if prices is not None:
+        keep_prices(prepared.root, prices)
     print(summary(prepared.root))
     for source, field in empty_fields(prepared.root, settings):
         print(f"no document of source {source!r} has the field {field!r} of `keep`: misspelt?")

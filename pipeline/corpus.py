@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -120,6 +121,8 @@ def commit(
         },
         "seconds": round(seconds, 3),
         "cpu_seconds": round(cpu_seconds, 3),
+        "host": socket.gethostname(),
+        "finished": round(time.time()),
     }
     write_json(record_path(root, stage, part), found)
     return found

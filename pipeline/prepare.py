@@ -15,7 +15,7 @@ from typing import Any
 
 from filters import normalize
 from filters.signals import GROUPS
-from pipeline import accounts, attach, corpus, frozen, progress
+from pipeline import accounts, attach, corpus, frozen, merged, progress, timings
 from pipeline.config import ConfigError
 from pipeline.files import read_json, remove_temporaries, write_json
 from pipeline.fingerprint import fingerprint, versions
@@ -80,13 +80,14 @@ def prepare(
             (root / "corpus.json").unlink(missing_ok=True)
             remove_temporaries(root)
             if made:
-                _run(job, runner, sum(made.values()))
+                _run(job, runner, made)
             left = missing(job)
             assert not left, f"stages not made: {left}"
             accounts.check(job)
             _prune(job)
             attached = attach.renew(root, job.parts)
-            write_json(root / "corpus.json", _manifest(job, attached))
+            timings.write(root)
+            write_json(root / "corpus.json", _manifest(job, attached, merged.renew(job)))
         return Prepared(root, corpus.manifest(root), made, time.perf_counter() - began)
 
 
@@ -139,7 +140,7 @@ def plan_job(
     return make_job(root, settings, replace(encoder, engine=read_json(chosen)["engine"]), bound)
 
 
-def _run(job: Job, runner: Chosen, missing_parts: int) -> None:
+def _run(job: Job, runner: Chosen, missing_parts: dict[str, int]) -> None:
     from pipeline.launch import run  # Beam takes a second to load: only where it runs
 
     with progress.shown(job, missing_parts):
@@ -208,7 +209,7 @@ def _settings(job: Job) -> dict[str, Any]:
     return dumped
 
 
-def _manifest(job: Job, attached: list[str]) -> dict[str, Any]:
+def _manifest(job: Job, attached: list[str], merged_tables: list[str]) -> dict[str, Any]:
     policy = read_json(job.root / "tokens" / job.tokenizer_hash / "policy.json")
     return {
         "format": FORMAT_VERSION,
@@ -218,6 +219,7 @@ def _manifest(job: Job, attached: list[str]) -> dict[str, Any]:
         "signals": ["normalize", *job.settings.signals, *attached],
         "meta": sorted({field for item in job.settings.inputs for field in item.keep}),
         "parts": job.parts,
+        "merged": merged_tables,
         "stages": accounts.totals(job),
         "finished": True,
     }

@@ -26,6 +26,12 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
     "kept": ("heldout", "duplicate", "near_duplicate"),
     "sources": ("heldout", "duplicate", "near_duplicate", "kept", "num_tokens"),
 }
+NOT_MERGED = ("text",)  # columns that stand in the parts alone: see pipeline/merged.py
+
+
+def merged_folder(table: str) -> str:
+    """Where a table stands in few files."""
+    return f"merged/{table}"
 
 
 @dataclass(frozen=True)
@@ -63,8 +69,15 @@ class Corpus:
             return self.groups[group]
         return tuple(f for f in self.groups[group] if self.asked(f)) or self.groups[group][:1]
 
+    def is_merged(self, table: str) -> bool:
+        """Whether few files hold all of a table that will be asked for: see pipeline/merged.py."""
+        whole = table == "documents" and any(map(self.asked, NOT_MERGED))
+        return table in self.manifest.get("merged", ()) and not whole
+
     def table(self, name: str, columns: pa.Schema, *, numbered: bool = False) -> str:
         """A FROM clause over all parts of a table; of no parts, an empty table."""
+        if self.is_merged(name):
+            name, numbered = merged_folder(name), False  # with columns that say where a row stands
         paths = [str(path) for path in part_paths(self.root, name)]
         file = self.root / f"{name}.parquet"
         paths += [str(file)] if file.exists() else []
@@ -83,6 +96,8 @@ View = Callable[[Corpus], str]
 def numbered(corpus: Corpus, table: str, columns: pa.Schema) -> str:
     """All columns, and (part, file_row_number)."""
     rows = corpus.table(table, columns, numbered=True)
+    if corpus.is_merged(table):
+        return f"select * from {rows}"
     return rf"select *, regexp_extract(filename, 'part-(\d+)[^/]*$', 1)::int as part from {rows}"
 
 

@@ -12,6 +12,8 @@ import duckdb
 # name of a table function -> (connection, its one text argument) -> name of a relation
 TableMacros = Mapping[str, Callable[[duckdb.DuckDBPyConnection, str], str]]
 
+OF_ORDER_BY_ALL = 2**64 - 1  # where its star stands: it means no column beyond those selected
+
 
 class SqlError(ValueError):
     """A statement or predicate cannot be used; the message says what, where and the remedy."""
@@ -51,7 +53,9 @@ def names_in(tree: Any, macros: TableMacros) -> frozenset[str] | None:
     alone: set[str] = set()  # columns, or whole rows of a table
     tables: set[str] = set()
     for node in nodes(tree):
-        if node.get("class") == "STAR" or node.get("type") == "SHOW_REF":
+        if node.get("class") == "STAR" and node["query_location"] != OF_ORDER_BY_ALL:
+            return None
+        if node.get("type") == "SHOW_REF":
             return None
         if node.get("function_name") in ("query", "query_table", *macros):
             return None

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from pipeline import schema
-from pipeline.files import read_json
+from pipeline.prices import prices_of
 from pipeline.relations import Corpus, numbered
+from pipeline.syntax import text_literal
+from pipeline.timings import path_of, read_records
 
 
 def shards(corpus: Corpus) -> str:
@@ -43,16 +46,24 @@ def stages(corpus: Corpus) -> str:
 
 
 def timings(corpus: Corpus) -> str:
-    """One row per commit record: where the time went. `part` of a join is its partition."""
-    records = [read_json(path) for path in sorted((corpus.root / "stats").rglob("part-*.json"))]
-    columns = {
-        "stage": pa.array([r["stage"] for r in records], pa.string()),
-        "part": pa.array([r["part"] for r in records], pa.int32()),
-        "bytes": pa.array(
-            [sum(output["bytes"] for output in r["outputs"].values()) for r in records], pa.int64()
-        ),
-        "seconds": pa.array([r["seconds"] for r in records], pa.float64()),
-        "cpu_seconds": pa.array([r["cpu_seconds"] for r in records], pa.float64()),
-    }
-    corpus.connection.register("commit records", pa.table(columns))
-    return 'select * from "commit records"'
+    """One row per stage and part: where the time went."""
+    path = path_of(corpus.root)
+    table = pq.read_table(path) if path.exists() else read_records(corpus.root)
+    corpus.connection.register("timings of parts", table)
+    return 'select * from "timings of parts"'
+
+
+def costs(corpus: Corpus) -> str:
+    """One row per stage: what it used, and what that costs where prices are known."""
+    prices = prices_of(corpus.root)
+    columns = ["stage", "sum(cpu_seconds) as cpu_seconds"]
+    columns += ["sum(cpu_seconds) / 3600 as cpu_core_hours", "sum(bytes)::bigint as stored_bytes"]
+    if prices is None:
+        names = {"cpu_cost": "double", "storage_cost_per_month": "double", "currency": "varchar"}
+        columns += [f"null::{kind} as {name}" for name, kind in names.items()]
+    else:
+        columns.append(f"sum(cpu_seconds) / 3600 * {prices.cpu_core_hour!r} as cpu_cost")
+        month = prices.storage_gb_month
+        columns.append(f"sum(bytes) / 1e9 * {month!r} as storage_cost_per_month")
+        columns.append(f"{text_literal(prices.currency)} as currency")
+    return f"select {', '.join(columns)} from ({timings(corpus)}) group by stage order by 2 desc"

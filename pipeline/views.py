@@ -16,9 +16,9 @@ import pyarrow as pa
 
 from filters.presets import expression
 from pipeline import schema
-from pipeline.relations import Corpus, View, numbered
+from pipeline.relations import NOT_MERGED, Corpus, View, numbered
 from pipeline.syntax import quoted, text_literal
-from pipeline.totals import shards, sources, stages, timings
+from pipeline.totals import costs, shards, sources, stages, timings
 
 FLAT_GROUPS = ("language",)  # signal groups whose columns stand in `documents` by themselves
 DERIVED = ("heldout", "duplicate", "near_duplicate", "kept")
@@ -26,7 +26,10 @@ DERIVED = ("heldout", "duplicate", "near_duplicate", "kept")
 
 def documents(corpus: Corpus) -> str:
     columns, joins = [], []
+    merged = corpus.is_merged("documents")
     for name in schema.DOCUMENTS.names:
+        if merged and name in NOT_MERGED:
+            continue
         if name == "meta" and corpus.manifest["meta"]:
             columns.append(f"{_meta(corpus.manifest['meta'])} as meta")
         else:
@@ -164,4 +167,5 @@ STANDARD_VIEWS: Mapping[str, View] = {
     "sources": sources,
     "stages": stages,
     "timings": timings,
+    "costs": costs,
 }

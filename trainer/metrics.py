@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import Any, TextIO
 
+from pipeline.clock import clock
 from pipeline.files import replacing
 
 PLAIN_SECONDS = 15.0  # between progress lines in a log
@@ -65,13 +66,6 @@ def progress_text(row: dict[str, Any], num_steps: int, total_tokens: int) -> str
         f"step {row['step']}/{num_steps}  loss {row['loss']:.4f} nats/token  "
         f"{row['tokens_per_second'] / 1000:.1f}k tokens/s  {clock(left)} left"
     )
-
-
-def clock(seconds: float) -> str:
-    """`0:07`, `12:30`, `3:05:00`."""
-    minutes, seconds = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"
 
 
 def flops_per_token(num_parameters: int, depth: int, width: int, length: int) -> int:

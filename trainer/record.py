@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from mixtures.plan import Plan, make_plan
+from pipeline.clock import clock
 from pipeline.config import ConfigError
 from pipeline.files import read_json
-from trainer.metrics import clock
 from trainer.settings import RunSettings, changed_key
 
 REMEDY = "give another `output`, or start over with --fresh"

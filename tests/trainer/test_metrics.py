@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.clock import clock
 from trainer import metrics
-from trainer.metrics import Progress, append_log, clock, continue_log, flops_per_token
+from trainer.metrics import Progress, append_log, continue_log, flops_per_token
 
 
 def test_a_log_goes_on_where_the_checkpoint_stands(tmp_path: Path) -> None:

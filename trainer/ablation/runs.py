@@ -25,9 +25,10 @@ from typing import IO
 
 import yaml
 
+from pipeline.clock import clock
 from pipeline.files import read_json, replacing, write_json
 from trainer.ablation.study import Run, Study
-from trainer.metrics import Progress, clock
+from trainer.metrics import Progress
 
 TRAIN = (sys.executable, "-m", "trainer.cli", "train")
 LOG_LINES = 12  # of a failed run, shown in the error

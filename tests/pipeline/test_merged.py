@@ -1,0 +1,99 @@
+"""Merged tables answer as their parts do, and follow them."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline import merged
+from pipeline.files import read_json, write_json
+from pipeline.prepare import plan_job
+from pipeline.settings import load_corpus
+from pipeline.shards import load_shards
+from pipeline.sql import ask
+from pipeline.stages import Job
+from pipeline.tokenizer import load
+
+QUESTIONS = (
+    "select lang, count(*), sum(num_bytes), avg(gopher.num_words), sum(num_tokens), sum(part) "
+    "from documents group by 1 order by 1",
+    "select source, sum(heldout::int), sum(duplicate::int), sum(near_duplicate::int) "
+    "from documents group by 1 order by 1",
+    "select id, meta.author, part, gopher.pass from documents order by id",
+    "select reason, count(*) from rejects group by 1 order by 1",
+    "select part, source, documents, bytes from shards order by all",
+)
+
+
+def answers(root: Path) -> list[list[dict[str, Any]]]:
+    found = []
+    for question in QUESTIONS:
+        with ask(root, question, macros={}, timeout_seconds=60) as rows:
+            found.append(rows.read_all().to_pylist())
+    return found
+
+
+def job_of(root: Path) -> Job:
+    settings = load_corpus(root.parent / "corpus.yaml")
+    return plan_job(root, settings, load(settings.tokenizer), load_shards(root))
+
+
+@pytest.fixture
+def corpus(many_parts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy, with tables merged by three parts."""
+    monkeypatch.setattr(merged, "MANY_PARTS", 2)
+    monkeypatch.setattr(merged, "BLOCK_PARTS", 3)
+    shutil.copytree(many_parts.parent, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "corpus"
+
+
+def test_few_parts_are_not_merged(many_parts: Path) -> None:
+    assert read_json(many_parts / "corpus.json")["merged"] == []
+    assert not (many_parts / "merged").exists()
+
+
+def test_merged_tables_answer_as_their_parts_do(corpus: Path) -> None:
+    expected = answers(corpus)
+    tables = merged.renew(job_of(corpus))
+    write_json(corpus / "corpus.json", read_json(corpus / "corpus.json") | {"merged": tables})
+    assert "documents" in tables
+    num_parts = len(load_shards(corpus))
+    assert len(list((corpus / "merged/documents").iterdir())) == -(-num_parts // 3) > 2
+    for table in ("documents", "rejects", "heldout/matches"):
+        for path in (corpus / table).glob("part-*"):
+            path.write_bytes(b"not read")
+    assert answers(corpus) == expected
+
+
+def test_a_question_about_text_reads_the_parts(corpus: Path) -> None:
+    question = "select sum(length(text))::bigint as chars from documents"
+    questions = (question, f"{question.removesuffix('documents')}(select * from documents)")
+
+    def asked() -> list[list[dict[str, int]]]:
+        found = []
+        for question in questions:
+            with ask(corpus, question, macros={}, timeout_seconds=60) as rows:
+                found.append(rows.read_all().to_pylist())
+        return found
+
+    expected = asked()
+    assert expected[0] == expected[1] != [{"chars": None}]
+    tables = merged.renew(job_of(corpus))
+    write_json(corpus / "corpus.json", read_json(corpus / "corpus.json") | {"merged": tables})
+    assert asked() == expected
+
+
+def test_a_second_call_merges_what_changed(corpus: Path) -> None:
+    job = job_of(corpus)
+    merged.renew(job)
+    first, second = (corpus / f"merged/rejects/part-0000{n}.parquet" for n in (0, 1))
+    times = [path.stat().st_mtime_ns for path in (first, second)]
+    (corpus / "merged/rejects/part-00099.parquet").write_bytes(b"of parts that are gone")
+    first.unlink()
+    merged.renew(job)
+    assert first.stat().st_mtime_ns != times[0]
+    assert second.stat().st_mtime_ns == times[1]
+    assert not (corpus / "merged/rejects/part-00099.parquet").exists()

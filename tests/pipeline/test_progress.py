@@ -1,0 +1,107 @@
+"""What is told of a run, from commit records alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline import progress
+from pipeline.files import read_json, write_json
+from pipeline.shards import load_shards
+from pipeline.watch import Stage, Watch
+
+
+class FakeJob:
+    """What of a job is looked at."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.parts = root, [0, 1, 2]
+
+    def record_name(self, stage: str) -> str:
+        return stage
+
+
+def record(root: Path, stage: str, part: int, cpu_seconds: float = 2.0, **counters: Any) -> None:
+    found: dict[str, Any] = {"stage": stage, "part": part, "counters": counters, "seconds": 3.0}
+    found |= {"cpu_seconds": cpu_seconds, "outputs": {"a": {"bytes": 5}, "b": {"bytes": 6}}}
+    write_json(root / f"stats/{stage}/part-{part:05d}.json", found)
+
+
+def events_of(root: Path) -> list[dict[str, Any]]:
+    lines = (root / "stats/log.jsonl").read_text("utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def ingested(root: Path, part: int, records: int = 12) -> None:
+    record(root, "ingest", part, documents=9, bytes=4_000_000, files={"f": {"records": records}})
+
+
+def test_the_log_of_a_real_run(many_parts: Path) -> None:
+    log = events_of(many_parts)
+    assert (log[0]["event"], log[-1]["event"]) == ("start", "end")
+    stages = read_json(many_parts / "corpus.json")["stages"]
+    num_parts = len(load_shards(many_parts))
+    parts = [event for event in log if event["event"] == "part"]
+    assert len(parts) == sum(log[0]["missing"].values())
+    assert len({(event["stage"], event["part"]) for event in parts}) == len(parts)
+    ends = {event["stage"]: event for event in log if event["event"] == "stage"}
+    assert ends.keys() == log[0]["missing"].keys() == stages.keys()
+    total = stages["ingest"]["totals"]
+    for stage in ("ingest", "tokens", "signals/language"):
+        assert (ends[stage]["parts"], ends[stage]["documents"]) == (num_parts, total["documents"])
+        mine = [event for event in parts if event["stage"] == stage]
+        assert sum(event["text_bytes"] for event in mine) == total["bytes"]
+    assert {event["documents"] for event in parts if event["stage"] == "pairs"} == {None}
+
+
+def test_each_record_is_told_once_and_old_ones_never(tmp_path: Path) -> None:
+    ingested(tmp_path, 0)
+    ingested(tmp_path, 1)
+    watch = Watch(FakeJob(tmp_path), {"ingest": 2, "pairs": 1})  # type: ignore[arg-type]
+    assert watch.look() == []
+    ingested(tmp_path, 1)  # made again
+    ingested(tmp_path, 2)
+    record(tmp_path, "pairs", 0, pairs=3, documents=7)
+    found = [(event["stage"], event["part"]) for event in watch.look()]
+    assert found == [("ingest", 1), ("ingest", 2), ("pairs", 0)]
+    assert watch.look() == []
+    assert watch.stages["ingest"].documents == 18
+    assert watch.stages["pairs"].documents == 0
+
+
+def test_a_run_that_fails_says_so_in_the_log(tmp_path: Path) -> None:
+    with (
+        pytest.raises(ValueError, match="disk"),
+        progress.shown(FakeJob(tmp_path), {"ingest": 2}),  # type: ignore[arg-type]
+    ):
+        ingested(tmp_path, 0)
+        raise ValueError("the disk is full")
+    events = events_of(tmp_path)
+    assert [event["event"] for event in events] == ["start", "part", "error"]
+    assert events[1]["bytes"] == 11
+    assert events[2]["message"] == "ValueError: the disk is full"
+
+
+def stage(missing: int, made: int, cpu_seconds: float, **known: int) -> Stage:
+    return Stage(missing, Path(), {}, made, cpu_seconds=cpu_seconds, **known)
+
+
+def test_the_block_by_hand() -> None:
+    stages = {
+        "ingest": stage(10, 5, 10.0, documents=90, records=100, text_bytes=20_000_000),
+        "tokens": stage(10, 2, 2.0, documents=40, text_bytes=8_000_000),
+        "signatures": stage(10, 0, 0.0),
+        "pairs": stage(16, 0, 0.0),
+    }
+    # left: 5 x 2 s + 8 x 1 s + 10 x 12/7 s = 35.1 s of CPU, at 12 s of CPU in 6 s
+    assert progress.seconds_left(stages, 6.0) == pytest.approx((10 + 8 + 120 / 7) / 2)
+    assert progress.block(stages, 6.0) == [
+        "90 documents, 20.0 MB of text, 3.33 MB/s, 90.0% kept, 7 of 46 steps, 0:06, "
+        "about 0:18 left",
+        "  ingest                   5 of 10           2.0 MB/s a core  90.0% kept",
+        "  tokens                   2 of 10           4.0 MB/s a core",
+    ]
+    assert progress.headline({"ingest": stage(3, 0, 0.0)}, 2.0) == "0 of 3 steps, 0:02"
