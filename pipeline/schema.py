@@ -23,7 +23,7 @@ DOCUMENTS = pa.schema(
         ("source_id", pa.string()),  # the user's own id; may repeat or be missing
         ("kind", pa.string()),  # web, book, code, paper, qa, forum, dialogue
         ("file", pa.string()),  # path relative to the fixed part of `files`
-        ("offset", pa.int64()),  # byte offset in the uncompressed stream; row number in Parquet
+        ("offset", pa.int64()),  # byte in the uncompressed stream; else see docs/inputs.md
         ("url", pa.string()),
         ("domain", pa.string()),
         ("title", pa.string()),
@@ -40,6 +40,10 @@ DOCUMENTS = pa.schema(
         ("licence_evidence", pa.string()),  # the link or tag that says so
         ("robots_meta", pa.string()),
         ("x_robots_tag", pa.string()),
+        ("num_pages", pa.int32()),  # of a PDF, as the three below: see readers/pdf.py
+        ("num_empty_pages", pa.int32()),
+        ("num_running_lines", pa.int32()),
+        ("wrapped_line_share", pa.float32()),
         ("meta", pa.map_(pa.string(), pa.string())),  # kept fields; not-strings as JSON
     ]
 )

@@ -8,6 +8,7 @@ tokenizer remakes what depends on it and nothing else.
 from __future__ import annotations
 
 import functools
+import importlib.util
 import unicodedata
 from pathlib import Path
 from typing import Any
@@ -31,8 +32,10 @@ def make_job(
     root: Path, settings: CorpusSettings, encoder: Encoder, id_bound: int | None = None
 ) -> Job:
     """Say for every stage what it depends on by itself, other stages and parts apart."""
-    readers = ["resiliparse", "fastwarc", "orjson", "pyarrow", "zlib-ng", "zstandard"]
+    readers = ["resiliparse", "fastwarc", "mwparserfromhell", "orjson", "pyarrow", "zlib-ng"]
+    readers += ["zstandard"]
     readers += ["trafilatura"] if settings.extractor == "trafilatura" else []
+    readers += ["pypdfium2"] if importlib.util.find_spec("pypdfium2") else []
     near = settings.near.model_dump()
     lsh = {key: value for key, value in near.items() if key != "threshold"}
     folding = [file_hash(SIMPLIFIED), unicodedata.unidata_version]

@@ -19,11 +19,15 @@ from pipeline.settings import Input
 EXPANSION = 3  # bytes of text in a byte of a compressed file, about
 MAX_FILE_BYTES = 256_000_000
 
-Parse = Callable[[bytes], tuple[str, dict[str, Any]]]  # raises BadCharset, NoText
+Parse = Callable[[bytes], tuple[str, dict[str, Any]]]  # raises BadCharset, NoText, Refused
 
 _FRONT = re.compile(r"\A---[ \t]*\r?\n.*?^---", re.DOTALL | re.MULTILINE)
 _KEY = re.compile(r"^title:[ \t]*(\S.*)$", re.MULTILINE)
 _HEADING = re.compile(r"^# +(\S.*)$", re.MULTILINE)
+
+
+class Refused(ValueError):
+    """A file is no document: (reason, detail)."""
 
 
 def cut(path: str, file: str, size: int, shard_bytes: int) -> list[Piece]:
@@ -32,18 +36,18 @@ def cut(path: str, file: str, size: int, shard_bytes: int) -> list[Piece]:
 
 def read_text(piece: Piece, source: Input, extractor: str) -> Iterator[Record | Bad]:
     del source, extractor
-    return _read(piece, lambda raw: text_page(raw, None))
+    return read_whole(piece, lambda raw: text_page(raw, None))
 
 
 def read_markdown(piece: Piece, source: Input, extractor: str) -> Iterator[Record | Bad]:
     """Its title is that of the front matter, or the first heading."""
     del source, extractor
-    return _read(piece, markdown)
+    return read_whole(piece, markdown)
 
 
 def read_html(piece: Piece, source: Input, extractor: str) -> Iterator[Record | Bad]:
     del source
-    return _read(piece, lambda raw: html_page(raw, None, extractor))
+    return read_whole(piece, lambda raw: html_page(raw, None, extractor))
 
 
 def markdown(raw: bytes) -> tuple[str, dict[str, Any]]:
@@ -59,7 +63,7 @@ def title_of(text: str) -> str | None:
     return found[1].strip().strip("\"'").rstrip("#").strip() or None if found else None
 
 
-def _read(piece: Piece, parse: Parse) -> Iterator[Record | Bad]:
+def read_whole(piece: Piece, parse: Parse) -> Iterator[Record | Bad]:
     """The file as one item; an empty file holds none."""
     data = bytearray()
     size = 0
@@ -81,6 +85,9 @@ def _read(piece: Piece, parse: Parse) -> Iterator[Record | Bad]:
     try:
         text, fields = parse(raw)
         yield Record(0, size, text, fields)
+    except Refused as error:
+        reason, detail = error.args
+        yield Bad(0, size, reason, detail, excerpt(raw))
     except BadCharset as error:
         yield Bad(0, size, "bad_charset", str(error), excerpt(raw))
     except NoText as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from pipeline.readers import (
     jsonl,
     mediawiki,
     parquet,
+    pdf,
     streams,
     table,
     warc,
@@ -34,6 +36,7 @@ class Reader:
     read: Read
     # A reject as it lies in its file (path, offset, num_bytes); None: offsets count no bytes.
     raw: Callable[[str, int, int], str] | None = streams.text_at
+    extra: tuple[str, str] | None = None  # a module that not everybody has, and its extra
 
 
 def reader_of(name: str) -> Read:
@@ -58,6 +61,7 @@ READERS: dict[str, Reader] = {
     "csv": Reader((".csv", ".tsv"), table.cut, table.read),
     "epub": Reader((".epub",), epub.cut, epub.read, None),
     "mediawiki": Reader((".xml",), mediawiki.cut, mediawiki.read, None),
+    "pdf": Reader((".pdf",), document.cut, pdf.read, None, ("pypdfium2", "pdf")),
     "zip": Reader((".zip",), archive.cut_zip, partial(archive.read_zip, reader_of=reader_of), None),
     "tar": Reader(
         (".tar", ".tgz", ".tbz2", ".txz"),
@@ -75,7 +79,7 @@ def format_of(path: str) -> str:
     """The key of READERS for a file, by its suffix.
 
     Raises:
-        ValueError: no format has this suffix.
+        ValueError: no format has this suffix, or it needs what is not installed.
     """
     name = path.lower()
     for suffix in COMPRESSED:
@@ -83,6 +87,9 @@ def format_of(path: str) -> str:
     name = PAGES.sub("", name)
     for key, reader in READERS.items():
         if name.endswith(reader.suffixes):
+            if reader.extra and importlib.util.find_spec(reader.extra[0]) is None:
+                module, extra = reader.extra
+                raise ValueError(f"{path}: needs {module}; pip install 'assay[{extra}]'")
             return key
     known = ", ".join(suffix for reader in READERS.values() for suffix in reader.suffixes)
     raise ValueError(
