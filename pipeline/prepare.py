@@ -130,7 +130,7 @@ def plan_job(
     bound = _id_bound(root, settings, shards, limit) if limit is not None else None
     folder = root / "tokens" / encoder.hash
     sources = {item.source: item.model_dump(exclude={"files"}) for item in settings.inputs}
-    sampled = fingerprint(sources, versions(["gigatoken", "tokenizers"]))
+    sampled = fingerprint(sources, versions(["fastokens", "tokenizers"]))
     chosen = folder / "engine.json"
     if not chosen.exists() or read_json(chosen)["sampled"] != sampled:
         sample = list(_sample(settings, shards))

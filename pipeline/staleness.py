@@ -44,7 +44,7 @@ def make_job(
         "ingest": ("ingest", [settings.hard, settings.extractor, id_bound, versions(readers)]),
         "tokens": (
             "tokenize",
-            [encoder.hash, code("pipeline.tokenizer"), versions(["tokenizers", "gigatoken"])],
+            [encoder.hash, code("pipeline.tokenizer"), versions(["tokenizers", "fastokens"])],
         ),
         "signatures": ("near", [lsh, folding, versions(["datasketch"])]),
         "forest": ("near", []),

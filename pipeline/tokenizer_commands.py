@@ -23,7 +23,7 @@ from pipeline.schema import document_id
 from pipeline.settings import CorpusSettings, load_corpus
 
 END = "<|endoftext|>"
-# cl100k's splitting rule (tiktoken_ext/openai_public.py): published, known to gigatoken, digits in
+# cl100k's splitting rule (tiktoken_ext/openai_public.py): published, known to fastokens, digits in
 # threes. An own rule would fall back to `tokenizers`, at a thirtieth of the speed.
 SPLIT = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"

@@ -101,7 +101,7 @@ def tiny(tmp_path: Path) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize("engine", ["tokenizers", "gigatoken"])
+@pytest.mark.parametrize("engine", ["tokenizers", "fastokens"])
 def test_ids_offsets_and_policy(tiny: str, engine: tok.Engine) -> None:
     encoder = tok.load(Tokenizer(file=tiny, bos="<s>"), engine)
     ids, offsets, literals = encoder.encode(pa.array(["hello", "", "好"]))
@@ -113,7 +113,7 @@ def test_ids_offsets_and_policy(tiny: str, engine: tok.Engine) -> None:
     assert (encoder.bos_id, encoder.eos_id, encoder.vocab_size) == (261, 259, 262)
 
 
-@pytest.mark.parametrize("engine", ["tokenizers", "gigatoken"])
+@pytest.mark.parametrize("engine", ["tokenizers", "fastokens"])
 def test_control_tokens_in_the_text_are_ordinary_text_and_counted(
     tiny: str, engine: tok.Engine
 ) -> None:
@@ -126,7 +126,7 @@ def test_control_tokens_in_the_text_are_ordinary_text_and_counted(
     assert literals.dtype == np.int32
 
 
-@pytest.mark.parametrize("engine", ["tokenizers", "gigatoken"])
+@pytest.mark.parametrize("engine", ["tokenizers", "fastokens"])
 def test_slices_and_empty_batches(tiny: str, engine: tok.Engine) -> None:
     encoder = tok.load(Tokenizer(file=tiny), engine)
     texts = pa.array(["x", "hello", "yy", "z"]).slice(1, 2)
@@ -150,18 +150,35 @@ def test_engines_agree_on_generated_text(texts: list[str]) -> None:
     spec = _spec(ADDED)
     array = pa.array(texts, pa.string())
     reference_ids, reference_offsets = ENGINES["tokenizers"](spec)(array)
-    ids, offsets = ENGINES["gigatoken"](spec)(array)
+    ids, offsets = ENGINES["fastokens"](spec)(array)
     assert ids.tolist() == reference_ids.tolist()
     assert offsets.tolist() == reference_offsets.tolist()
 
 
 def test_engine_is_chosen_by_the_sample(tiny: str, tmp_path: Path) -> None:
-    assert tok.choose_engine(tiny, ["hello 你好", ""]) == "gigatoken"
+    assert tok.choose_engine(tiny, ["hello 你好", ""]) == "fastokens"
     own_rule = _spec(ADDED)
     own_rule["pre_tokenizer"]["pretokenizers"][0]["pattern"] = {"Regex": r"\p{Han}{1,4}|."}
     path = tmp_path / "own.json"
     path.write_text(json.dumps(own_rule), encoding="utf-8")
-    assert tok.choose_engine(path, ["hello 你好"]) == "tokenizers"  # gigatoken refuses the rule
+    assert tok.choose_engine(path, ["hello 你好"]) == "tokenizers"  # fastokens refuses the rule
+
+
+@pytest.mark.parametrize("rule", [r"\p{Han}+|.", r"\P{Greek}", r"\p{Script=Han}", r"\p{^Thai}x"])
+def test_rules_that_name_a_script_are_refused(rule: str) -> None:
+    spec = _spec(ADDED)
+    spec["pre_tokenizer"]["pretokenizers"][0]["pattern"] = {"Regex": rule}
+    with pytest.raises(ValueError, match="names a script; fastokens misreads it"):
+        ENGINES["fastokens"](spec)
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads are counted on Linux")
+def test_the_fast_engine_starts_no_threads() -> None:
+    before = len(os.listdir("/proc/self/task"))
+    cores = os.sched_getaffinity(0)
+    ENGINES["fastokens"](_spec(ADDED))(pa.array(["hello 你好"] * 5_000))
+    assert len(os.listdir("/proc/self/task")) == before
+    assert os.sched_getaffinity(0) == cores
 
 
 def test_added_white_space_is_ordinary_vocabulary(tmp_path: Path) -> None:
@@ -188,7 +205,7 @@ def test_more_than_65536_ids_are_uint32(tmp_path: Path) -> None:
 def test_hash_covers_content_and_policy(tiny: str, tmp_path: Path) -> None:
     plain = tok.load(Tokenizer(file=tiny))
     assert len(plain.hash) == 16
-    assert tok.load(Tokenizer(file=tiny), "gigatoken").hash == plain.hash
+    assert tok.load(Tokenizer(file=tiny), "fastokens").hash == plain.hash
     assert tok.load(Tokenizer(file=tiny, bos="<s>")).hash != plain.hash
     pretty = tmp_path / "pretty.json"
     pretty.write_text(json.dumps(json.loads(Path(tiny).read_text("utf-8")), indent=2), "utf-8")
@@ -235,7 +252,7 @@ def test_a_name_whose_package_is_missing(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.parametrize("character", ["a", "一", " ", "!", "1"])
 def test_equal_characters_take_linear_time(tiny: str, character: str) -> None:
-    encoder = tok.load(Tokenizer(file=tiny), "gigatoken")
+    encoder = tok.load(Tokenizer(file=tiny), "fastokens")
     encoder.encode(pa.array(["warm"]))
     start = time.process_time()
     ids, _, _ = encoder.encode(pa.array([character * 200_000]))
@@ -254,7 +271,7 @@ def test_corpus_sample_agrees() -> None:
         with gzip.open(Path(folder) / name, "rt", encoding="utf-8") as lines:
             texts += [json.loads(line)["text"] for line, _ in zip(lines, range(300), strict=False)]
     array = pa.array(texts)
-    ids, offsets = ENGINES["gigatoken"](_spec(ADDED))(array)
+    ids, offsets = ENGINES["fastokens"](_spec(ADDED))(array)
     reference_ids, reference_offsets = ENGINES["tokenizers"](_spec(ADDED))(array)
     assert np.array_equal(ids, reference_ids)
     assert np.array_equal(offsets, reference_offsets)

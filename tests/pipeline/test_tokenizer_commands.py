@@ -22,8 +22,8 @@ def test_trained_tokenizer_is_deterministic_and_fast(tmp_path: Path) -> None:
     first = path.read_bytes()
     assert commands.train(TEXTS, 300, path) == 300
     assert path.read_bytes() == first
-    assert tok.choose_engine(path, TEXTS) == "gigatoken"
-    encoder = tok.load(Tokenizer(file=str(path)), "gigatoken")
+    assert tok.choose_engine(path, TEXTS) == "fastokens"
+    encoder = tok.load(Tokenizer(file=str(path)), "fastokens")
     assert (encoder.eos_id, encoder.bos_id, encoder.vocab_size) == (0, None, 300)
     ids, offsets, literals = encoder.encode(pa.array([*TEXTS, "<|endoftext|>"]))
     reader = tokenizers.Tokenizer.from_file(str(path))
