@@ -11,6 +11,7 @@ meets in GroupByKey as part numbers; the packed key files stay where they are.
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Iterable, Iterator
 
 import apache_beam as beam
@@ -64,7 +65,10 @@ class Join(beam.PTransform):
 
 
 class AllShards(beam.PTransform):
-    """A single element to all shards, over all workers; the list comes from inputs.json."""
+    """A single element to all shards, over all workers; the list comes from inputs.json.
+
+    What is dealt are numbers: of parts, or of the lanes that take turns.
+    """
 
     def __init__(self, job: Job, queue: str, lanes: int | None) -> None:
         super().__init__()
@@ -72,16 +76,28 @@ class AllShards(beam.PTransform):
 
     def expand(self, start: beam.PCollection) -> beam.PCollection:
         if self.lanes is None:
-            listed = start | "List" >> beam.FlatMap(_all_shards, self.job).with_output_types(Shard)
-            return listed | "Spread" >> spread()
-        lanes = start | "Lanes" >> beam.FlatMap(_numbers, self.lanes).with_output_types(int)
-        take = beam.FlatMap(_take_turns, self.job, self.queue).with_output_types(Shard)
-        return lanes | "Spread" >> spread() | "Take turns" >> take
+            listed, take = beam.FlatMap(_parts, self.job), beam.Map(_shard, self.job)
+        else:
+            listed = beam.FlatMap(_numbers, self.lanes)
+            take = beam.FlatMap(_take_turns, self.job, self.queue)
+        return (
+            start
+            | "List" >> listed.with_output_types(int)
+            | "Spread" >> Spread()
+            | "Take" >> take.with_output_types(Shard)
+        )
 
 
-def spread() -> beam.PTransform:
-    """Deal elements to all workers. In one place: runners differ in how well they do it."""
-    return beam.Reshuffle()
+class Spread(beam.PTransform):
+    """Deal numbers to all workers. Not Reshuffle, which PySpark's runner cannot do."""
+
+    def expand(self, numbers: beam.PCollection) -> beam.PCollection:
+        return (
+            numbers
+            | "Key" >> beam.Map(_keyed).with_output_types(tuple[int, int])
+            | "Group" >> beam.GroupByKey()
+            | "Number" >> beam.Map(_key).with_output_types(int)
+        )
 
 
 def _part(shard: Shard, job: Job, stage: str) -> Shard:
@@ -93,7 +109,7 @@ def _sweep(shard: Shard, job: Job, stages: tuple[str, ...]) -> Shard:
 
 
 def _join(group: tuple[int, Iterable[int]], job: Job, stage: str) -> int:
-    return run_join(job, stage, int(group[0]))
+    return run_join(job, stage, _key(group))
 
 
 def _to_partitions(_: object, partitions: int) -> Iterator[tuple[int, int]]:
@@ -101,8 +117,12 @@ def _to_partitions(_: object, partitions: int) -> Iterator[tuple[int, int]]:
         yield partition, 0
 
 
-def _all_shards(_: int, job: Job) -> Iterator[Shard]:
-    yield from _largest_first(job)
+def _parts(_: int, job: Job) -> Iterator[int]:
+    yield from (shard.part for shard in _largest_first(job))
+
+
+def _shard(part: int, job: Job) -> Shard:
+    return job.shards[bisect.bisect_left(job.parts, part)]
 
 
 def _numbers(_: int, count: int) -> Iterator[int]:
@@ -118,3 +138,11 @@ def _take_turns(_: int, job: Job, queue: str) -> Iterator[Shard]:
 def _largest_first(job: Job) -> list[Shard]:
     """So that no worker is left alone with a large one at the end."""
     return sorted(job.shards, key=lambda shard: (-shard.text_bytes, shard.part))
+
+
+def _keyed(number: int) -> tuple[int, int]:
+    return number, 0
+
+
+def _key(group: tuple[int, Iterable[int]]) -> int:
+    return int(group[0])
