@@ -2,7 +2,7 @@
 
 Nothing is unpacked under its own name: a member goes to one temporary file, is read from there by
 the reader of its suffix, and the next takes its place. So names such as `../x` are only names, and
-memory stays that of the member's reader. A record's offset is `member << 32 | its offset in the
+memory stays that of the member's reader. A record's offset is `member << 36 | its offset in the
 member`; members are counted from 0 in the order of the archive, folders not.
 
 What is no file to read (another archive, an image, an encrypted member, a link) is a reject with
@@ -29,8 +29,8 @@ from pipeline.readers.streams import BrokenStream, chunks, compression, open_fil
 from pipeline.settings import Input
 
 EXPANSION = 3  # bytes of text in a byte of a compressed tar, about
-MEMBER_BITS = 32
-MAX_MEMBER_BYTES = (1 << MEMBER_BITS) - 1
+MEMBER_BITS = 36  # 64 GB in a member, 134 million members in an archive
+MAX_MEMBER_BYTES = 16 << 30  # on the disk for temporary files
 MAX_RATIO = 200  # of a zip's member above FREE_BYTES: text reaches 50, deflate 1,032 (for bombs)
 FREE_BYTES = 16_000_000
 COPY_BYTES = 1 << 20
@@ -114,6 +114,10 @@ def _records(
                 yield Bad(base, member.num_bytes, reason, f"{member.name}: {detail}")
                 continue
             for item in read(Piece(room.name, member.name, num_bytes=copied), source, extractor):
+                if item.offset >> MEMBER_BITS > 0:
+                    detail = f"{member.name}: what lies behind 64 GB, unpacked, is not read"
+                    yield Bad(base + (1 << MEMBER_BITS) - 2, 0, "too_long", detail)
+                    break
                 yield _placed(item, base, member.name)
 
 

@@ -45,10 +45,12 @@ def reader_of(name: str) -> Read:
     Raises:
         ValueError: no format has its suffix, or it is an archive itself.
     """
-    key = format_of(name)
+    key = _key(name)
+    if key is None:
+        raise ValueError("no reader for its suffix")
     if key in ("zip", "tar"):
         raise ValueError("an archive in an archive is not read; unpack it first")
-    return READERS[key].read
+    return READERS[format_of(name)].read
 
 
 READERS: dict[str, Reader] = {
@@ -81,20 +83,25 @@ def format_of(path: str) -> str:
     Raises:
         ValueError: no format has this suffix, or it needs what is not installed.
     """
+    key = _key(path)
+    if key is None:
+        known = ", ".join(suffix for reader in READERS.values() for suffix in reader.suffixes)
+        raise ValueError(
+            f"{path}: no reader for this suffix; known: {known}, "
+            f"each also with {', '.join(COMPRESSED)}"
+        )
+    extra = READERS[key].extra
+    if extra is not None and importlib.util.find_spec(extra[0]) is None:
+        raise ValueError(f"{path}: needs {extra[0]}; pip install 'assay[{extra[1]}]'")
+    return key
+
+
+def _key(path: str) -> str | None:
     name = path.lower()
     for suffix in COMPRESSED:
         name = name.removesuffix(suffix)
     name = PAGES.sub("", name)
-    for key, reader in READERS.items():
-        if name.endswith(reader.suffixes):
-            if reader.extra and importlib.util.find_spec(reader.extra[0]) is None:
-                module, extra = reader.extra
-                raise ValueError(f"{path}: needs {module}; pip install 'assay[{extra}]'")
-            return key
-    known = ", ".join(suffix for reader in READERS.values() for suffix in reader.suffixes)
-    raise ValueError(
-        f"{path}: no reader for this suffix; known: {known}, each also with {', '.join(COMPRESSED)}"
-    )
+    return next((key for key, reader in READERS.items() if name.endswith(reader.suffixes)), None)
 
 
 def cut(path: str, file: str, shard_bytes: int) -> list[Piece] | None:
