@@ -74,7 +74,9 @@ def read(piece: Piece, source: Input, extractor: str) -> Iterator[Record | Bad]:
 def frame(piece: Piece) -> Iterator[Raw]:
     """The pages whose `<page>` begins in the piece; the last may end behind it."""
     stream = _Stream(piece)
+    found_any = False
     while stream.to_next_page():
+        found_any = True
         end, searched = -1, 0
         while (end := stream.buffer.find(END, searched)) < 0:
             searched = max(0, len(stream.buffer) - len(END) + 1)
@@ -93,9 +95,11 @@ def frame(piece: Piece) -> Iterator[Raw]:
             return
     if stream.fault:
         yield Raw(b"", 0, stream.fault.reason, stream.fault.detail)
-    elif piece.begin == 0 and b"<mediawiki" not in (head := next(chunks(piece.path), b"")[:1000]):
-        detail = "no <mediawiki> at its beginning: of XML, exports of MediaWiki are read"
-        yield Raw(head, 0, "bad_xml", detail)
+    elif piece.begin == 0 and not found_any:
+        head = next(chunks(piece.path), b"")[:1000]
+        if b"<mediawiki" not in head and head.strip():
+            detail = "no <mediawiki> at its beginning: of XML, exports of MediaWiki are read"
+            yield Raw(head, 0, "bad_xml", detail)
 
 
 class _Stream:
