@@ -11,7 +11,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
+from pipeline import store
 from pipeline.config import ConfigError, Settings, load
+from pipeline.objects import is_url
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 Unique = Literal["none", "url", "exact", "folded", "near", "contained"]
@@ -45,7 +47,7 @@ class Source(Settings):
 class Mixture(Settings):
     """mixture.yaml."""
 
-    corpora: dict[Name, str] = Field(min_length=1)  # name -> folder, relative to this file
+    corpora: dict[Name, str] = Field(min_length=1)  # name -> folder, relative to this file, or URL
     sequence_length: int = Field(ge=2, le=1_048_576)  # tokens of a window
     seed: int = Field(0, ge=0, lt=2**63)  # of the order of documents, and of windows
     unique: Unique = "near"  # over all sources of the mixture, after every `where`
@@ -100,7 +102,10 @@ def load_mixture(path: str | Path) -> Mixture:
     path = Path(path)
     mixture = load(path, Mixture)
     base = path.resolve().parent
-    corpora = {name: str(base / folder) for name, folder in mixture.corpora.items()}
+    corpora = {
+        name: str(store.folder(place) if is_url(place) else base / place)
+        for name, place in mixture.corpora.items()
+    }
     for name, folder in corpora.items():
         if not Path(folder, "corpus.json").exists():
             begun = Path(folder, "inputs.json").exists()

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from pipeline.config import ConfigError
-from pipeline.corpus import manifest, part_name
+from pipeline.corpus import fetched, manifest, part_name
 from pipeline.files import read_json
 
 
@@ -17,7 +17,7 @@ class TokenShards:
     """`tokens/<hash>` of a corpus. Holds maps of the shards that it looked at, no copies."""
 
     def __init__(self, root: Path, tokenizer: str) -> None:
-        self.folder = root / "tokens" / tokenizer
+        self.root, self.folder = root, root / "tokens" / tokenizer
         policy: dict[str, Any] = read_json(self.folder / "policy.json")
         self.dtype = np.dtype(policy["dtype"])
         self.vocab_size: int = policy["vocab_size"]
@@ -34,7 +34,7 @@ class TokenShards:
     def batches(self, part: int) -> list[tuple[np.ndarray, np.ndarray]]:
         """(offsets, ids) of each record batch of a shard: document i is ids[offsets[i:i+2]]."""
         if part not in self._maps:
-            path = self.folder / part_name(part, "arrow")
+            path = fetched(self.root, f"tokens/{self.folder.name}/{part_name(part, 'arrow')}")
             reader = pa.ipc.open_file(pa.memory_map(str(path)))
             lists = [reader.get_batch(n).column("ids") for n in range(reader.num_record_batches)]
             self._maps[part] = [

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+from pipeline import objects, store
 from pipeline.corpus import CorpusError, part_name, record_path
 from pipeline.files import read_json
 from pipeline.settings import CorpusSettings
@@ -57,8 +58,8 @@ def check(job: Job) -> None:
             raise CorpusError(f"{job.root}: input {file} does not add up: {c}")
     for record in ingested:
         name, counters = part_name(record["part"]), record["counters"]
-        kept = _rows(job.root / "documents" / name)
-        rejected = _rows(job.root / "rejects" / name)
+        kept = _rows(job, record, f"documents/{name}")
+        rejected = _rows(job, record, f"rejects/{name}")
         if kept != counters["documents"] or rejected != sum(counters["reasons"].values()):
             raise CorpusError(
                 f"{job.root}: part {record['part']} holds {kept} documents and {rejected} rejects, "
@@ -100,6 +101,8 @@ def totals(job: Job) -> dict[str, dict[str, Any]]:
     return stages
 
 
-def _rows(path: Path) -> int:
-    rows: int = pq.read_metadata(path).num_rows
+def _rows(job: Job, record: dict[str, Any], name: str) -> int:
+    """Rows of a file by its footer, which a store gives without the rest."""
+    with objects.opened(store.location(job.root, name, record["outputs"][name])) as file:
+        rows: int = pq.read_metadata(file).num_rows
     return rows

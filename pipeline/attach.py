@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from filters.presets import PRESETS
 from filters.signals import GROUPS
-from pipeline import schema, timings
+from pipeline import schema, store, timings
 from pipeline.corpus import (
     CorpusError,
     locked,
@@ -60,7 +60,7 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="assay attach", epilog=EXAMPLE, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("corpus", type=Path, help="folder of a corpus")
+    parser.add_argument("corpus", help="folder or URL of a corpus")
     parser.add_argument(
         "file", type=Path, nargs="?", help="Parquet, CSV or JSONL with the key and columns"
     )
@@ -69,16 +69,17 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--replace", action="store_true", help="replace a group attached before")
     parser.add_argument("--drop", metavar="NAME", help="remove a group attached before")
     options = parser.parse_args(argv)
+    root = store.folder(options.corpus)
     if options.drop:
-        drop(options.corpus, options.drop)
-        print(f"removed {options.corpus / 'signals' / options.drop}")
+        drop(root, options.drop)
+        print(f"removed {root / 'signals' / options.drop}")
         return 0
     if options.file is None or options.on is None:
         parser.error("give a file and its key column (--on), or a group to --drop")
     name = options.name or options.file.stem
-    counts = attach(options.corpus, options.file, options.on, name, replace=options.replace)
+    counts = attach(root, options.file, options.on, name, replace=options.replace)
     print(
-        f"wrote {options.corpus / 'signals' / name}: {counts['documents']:,} documents, "
+        f"wrote {root / 'signals' / name}: {counts['documents']:,} documents, "
         f"{counts['missing']:,} of them NULL (not in the file); "
         f"{counts['unused']:,} keys of the file are in no document"
     )
@@ -117,6 +118,7 @@ def attach(root: Path, file: Path, on: str, name: str, *, replace: bool = False)
         renew(root, parts)
         timings.write(root)
         _list(root, found["signals"], name, listed=True)
+        store.finish(root)
     counters = [read_json(record_path(root, f"signals/{name}", p))["counters"] for p in parts]
     return {
         "documents": sum(c["documents"] for c in counters),
@@ -142,6 +144,7 @@ def drop(root: Path, name: str) -> None:
         for folder in ("signals", "stats/signals"):
             shutil.rmtree(root / folder / name, ignore_errors=True)
         timings.write(root)
+        store.finish(root)
 
 
 # --- the group, from what is kept -----------------------------------------------------------------
@@ -175,7 +178,9 @@ def renew(root: Path, parts: list[int]) -> list[str]:
         for part in stale:
             output = root / stage / part_name(part)
             work = functools.partial(_join, root, part, table, output)
-            once(root, stage, part, prints[part], [output], work)
+            documents = read_json(record_path(root, "ingest", part))
+            reads = [("ingest", part, documents["fingerprint"])]
+            once(root, stage, part, prints[part], [output], work, reads)
     return names
 
 

@@ -7,7 +7,7 @@ import json
 import os
 from pathlib import Path
 
-from pipeline import runners
+from pipeline import runners, store
 from pipeline.config import load
 from pipeline.files import read_json
 from pipeline.prices import Prices, keep_prices
@@ -116,13 +116,14 @@ def report(argv: list[str]) -> int:
         epilog="example:\n  assay report runs/web",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("corpus", type=Path, help="folder of a corpus")
+    parser.add_argument("corpus", help="folder or URL of a corpus")
     parser.add_argument("--json", action="store_true", help="the funnel as JSON")
     arguments = parser.parse_args(argv)
     from pipeline.report import funnel, summary
 
+    root = store.folder(arguments.corpus)
     if arguments.json:
-        print(json.dumps(funnel(arguments.corpus), ensure_ascii=False, indent=1))
+        print(json.dumps(funnel(root), ensure_ascii=False, indent=1))
     else:
-        print(summary(arguments.corpus))
+        print(summary(root))
     return 0

@@ -6,13 +6,16 @@ import fcntl
 import os
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from pipeline import store
 from pipeline.files import file_hash, read_json, write_json
 from pipeline.schema import FORMAT_VERSION
+
+Read = tuple[str, int, str]  # stage, part and fingerprint of a commit record whose files are read
 
 
 class CorpusError(ValueError):
@@ -44,8 +47,16 @@ def part_name(part: int, suffix: str = "parquet") -> str:
 
 
 def part_paths(root: Path, table: str) -> list[Path]:
-    """Files of a table (`documents`, `signals/gopher`, `tokens/<hash>` ...) by part number."""
+    """Files of a table (`documents`, `signals/gopher`, `tokens/<hash>` ...) by part number; fetched
+    first where the corpus is on a store."""
+    store.fetch_table(root, table)
     return sorted(path for path in (root / table).glob("part-*") if path.suffix != ".json")
+
+
+def fetched(root: Path, name: str) -> Path:
+    """A file of a finished corpus by its name; fetched first where the corpus is on a store."""
+    store.fetch_table(root, name.rpartition("/")[0], name)
+    return root / name
 
 
 def part_number(path: Path) -> int:
@@ -60,7 +71,17 @@ def record_path(root: Path, stage: str, part: int) -> Path:
 
 
 def record(root: Path, stage: str, part: int, fingerprint: str) -> dict[str, Any] | None:
-    """The commit record of a part, if it carries this fingerprint and its files are there."""
+    """The commit record of a part, if it carries this fingerprint and its files are there, or on
+    the store of the corpus."""
+    found = _local_record(root, stage, part, fingerprint)
+    if found is None and (mirror := store.of(root)) is not None:
+        found = store.committed(mirror, stage, part, fingerprint)
+        if found is not None:
+            store.keep_record(root, found)
+    return found
+
+
+def _local_record(root: Path, stage: str, part: int, fingerprint: str) -> dict[str, Any] | None:
     path = record_path(root, stage, part)
     if not path.exists():
         return None
@@ -69,7 +90,7 @@ def record(root: Path, stage: str, part: int, fingerprint: str) -> dict[str, Any
         return None
     for name, output in found["outputs"].items():
         file = root / name
-        if not file.exists() or file.stat().st_size != output["bytes"]:
+        if "key" not in output and (not file.exists() or file.stat().st_size != output["bytes"]):
             return None
     return found
 
@@ -81,13 +102,24 @@ def once(
     fingerprint: str,
     outputs: list[Path],
     work: Callable[[], dict[str, Any]],
+    reads: Iterable[Read] = (),
+    needs: tuple[str, ...] = ("",),
 ) -> dict[str, Any]:
     """Make a part unless it stands: run `work`, which writes `outputs` atomically and returns
-    counters, then write the commit record. Returns the record."""
+    counters, then write the commit record. Returns the record.
+
+    Args:
+        reads: whose files the work reads: fetched where they are not here, and checked first.
+        needs: which of those files: their names begin with one of these.
+
+    Raises:
+        CorpusError: a file to read is damaged; it is made again by the next call.
+    """
     found = record(root, stage, part, fingerprint)
     if found is not None:
         return found
     withdraw(root, stage, part)
+    ready(root, reads, needs)
     began, cpu_began = time.perf_counter(), time.process_time()
     counters = work()
     seconds, cpu_seconds = time.perf_counter() - began, time.process_time() - cpu_began
@@ -124,17 +156,66 @@ def commit(
         "host": socket.gethostname(),
         "finished": round(time.time()),
     }
+    if (mirror := store.of(root)) is not None:
+        found = store.commit(mirror, found)
     write_json(record_path(root, stage, part), found)
+    _checked.update(_state_of(path) for path in outputs if path.exists())
     return found
+
+
+def ready(root: Path, reads: Iterable[Read], needs: tuple[str, ...] = ("",)) -> None:
+    """Have here, whole, what records name.
+
+    Every file is hashed once a process before it is read (4 GB/s; what this process made itself is
+    known): a flipped bit would otherwise become tokens.
+    """
+    mirror = store.of(root)
+    for stage, part, fingerprint in reads:
+        found = record(root, stage, part, fingerprint)
+        if found is None:
+            raise CorpusError(
+                f"{root}: {stage} of part {part} is gone; call again: it is made again"
+            )
+        files = {name: entry for name, entry in found["outputs"].items() if name.startswith(needs)}
+        if mirror is not None:
+            store.fetch(mirror, files)
+        for name, entry in files.items():
+            path = root / name
+            if _state_of(path) in _checked:
+                continue
+            if file_hash(path) != entry["xxh3"]:
+                if mirror is None:
+                    record_path(root, stage, part).unlink()
+                    raise CorpusError(
+                        f"{path} is damaged: not the bytes that its commit record names (the disk, "
+                        "or another program?); call again: it is made again"
+                    )
+                path.unlink()
+                store.fetch(mirror, {name: entry})
+            _checked.add(_state_of(path))
+
+
+_checked: set[tuple[str, int, int]] = set()  # files whose bytes this process knows to be right
+
+
+def _state_of(path: Path) -> tuple[str, int, int]:
+    stat = path.stat()
+    return str(path), stat.st_ino, stat.st_mtime_ns
 
 
 def damaged(root: Path) -> list[str]:
     """Files whose bytes are not those that their commit record names; their records are deleted,
-    so that the next run makes them again."""
+    so that the next run makes them again. Of a corpus on a store every object is read: files that
+    are damaged here alone are fetched again, and are not named."""
     found = []
+    mirror = store.of(root)
     for path in sorted((root / "stats").rglob("part-*.json")):
         outputs = read_json(path)["outputs"]
         bad = [name for name, output in outputs.items() if not _is(root / name, output)]
+        if mirror is not None:
+            bad = [name for name in outputs if not store.is_whole(mirror, name, outputs[name])]
+            if bad:
+                store.revoke(mirror, read_json(path))
         if bad:
             path.unlink()
         found += bad
@@ -150,10 +231,12 @@ def _is(path: Path, output: dict[str, Any]) -> bool:
 
 @contextmanager
 def locked(root: Path) -> Iterator[None]:
-    """Hold a folder, of a corpus or of a training run, for writing.
+    """Hold a folder, of a corpus or of a training run, for writing; where a corpus is on a store,
+    its lease too.
 
     Raises:
         CorpusError: another process holds it; names its process id.
+        LeaseError: another machine holds it.
     """
     root.mkdir(parents=True, exist_ok=True)
     with open(root / ".lock", "a+") as file:
@@ -168,4 +251,5 @@ def locked(root: Path) -> Iterator[None]:
         file.truncate(0)
         file.write(f"{os.getpid()}\n")
         file.flush()
-        yield
+        with store.written(root):
+            yield

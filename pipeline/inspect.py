@@ -14,6 +14,7 @@ from typing import Any
 import duckdb
 
 from filters.presets import PRESETS, needs, reasons
+from pipeline import store
 from pipeline.corpus import CorpusError
 from pipeline.rejects import read_again
 from pipeline.sql import connect
@@ -35,11 +36,11 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="assay inspect", epilog=EXAMPLE, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("corpus", type=Path, help="folder of a corpus")
+    parser.add_argument("corpus", help="folder or URL of a corpus")
     parser.add_argument("what", help="id, content_hash, address, or words of the text")
     parser.add_argument("--json", action="store_true", help="everything, as one JSON object")
     options = parser.parse_args(argv)
-    found = inspect(options.corpus, options.what)
+    found = inspect(store.folder(options.corpus), options.what)
     if options.json:
         print(json.dumps(found, ensure_ascii=False, indent=1, default=str))
     else:

@@ -46,14 +46,19 @@ def renew(job: Job) -> list[str]:
     stages |= dict.fromkeys(("documents", "signals/normalize", "rejects"), "ingest")
     stages |= {f"{job.record_name('tokens')}/counts": "tokens", "heldout/matches": "matches"}
     kept = set()
-    for table in stages:
-        for block, parts in itertools.groupby(job.parts, key=lambda part: part // BLOCK_PARTS):
+    for table, stage in stages.items():
+        prints = {r["part"]: r["fingerprint"] for r in accounts.records_of(job, stage)}
+        for block, group in itertools.groupby(job.parts, key=lambda part: part // BLOCK_PARTS):
+            parts = list(group)
             paths = [f"{table}/{part_name(part)}" for part in parts]
+            reads = [(job.record_name(stage), part, prints[part]) for part in parts]
             wanted = fingerprint(VERSION, [(path, hashes[path]) for path in paths])
             output = job.root / merged_folder(table) / part_name(block)
             sources = [job.root / path for path in paths]
             work = functools.partial(_merge, sources, output)
-            once(job.root, merged_folder(table), block, wanted, [output], work)
+            once(
+                job.root, merged_folder(table), block, wanted, [output], work, reads, (f"{table}/",)
+            )
             kept.add(f"{merged_folder(table)}/{output.stem}")
     for above in (job.root, job.root / "stats"):
         for path in (above / "merged").rglob("part-*"):

@@ -15,7 +15,7 @@ from typing import Any
 
 from filters import normalize
 from filters.signals import GROUPS
-from pipeline import accounts, attach, corpus, frozen, merged, progress, timings
+from pipeline import accounts, attach, corpus, frozen, merged, objects, progress, store, timings
 from pipeline.config import ConfigError
 from pipeline.files import read_json, remove_temporaries, write_json
 from pipeline.fingerprint import fingerprint, versions
@@ -64,9 +64,8 @@ def prepare(
     encoder = load(settings.tokenizer)
     files = input_files(settings)
     assert settings.output is not None, "load_corpus sets the output"
-    root = Path(settings.output)
-    if limit is not None:
-        root = root.with_name(f"{root.name}-limit-{limit}")
+    output = settings.output if limit is None else f"{settings.output}-limit-{limit}"
+    root = store.folder(output)
     frozen.check(root, settings.heldout)
     with corpus.locked(root):
         damaged = corpus.damaged(root) if verify else []
@@ -79,8 +78,10 @@ def prepare(
             _say_what_changed(job)
             (root / "corpus.json").unlink(missing_ok=True)
             remove_temporaries(root)
+            store.begin(root)
             if made:
                 _run(job, runner, made)
+                store.gather(root)
             left = missing(job)
             assert not left, f"stages not made: {left}"
             accounts.check(job)
@@ -88,6 +89,7 @@ def prepare(
             attached = attach.renew(root, job.parts)
             timings.write(root)
             write_json(root / "corpus.json", _manifest(job, attached, merged.renew(job)))
+            store.finish(root)
         return Prepared(root, corpus.manifest(root), made, time.perf_counter() - began)
 
 
@@ -97,6 +99,8 @@ def check(settings: CorpusSettings) -> None:
     Raises:
         ConfigError: an unknown signal group, no such extractor or `independent` file.
     """
+    if settings.output is not None and objects.is_url(settings.output):
+        objects.require_writable(settings.output)
     for group in settings.signals:
         if group not in GROUPS:
             near = difflib.get_close_matches(group, GROUPS, n=1, cutoff=0.5)
@@ -228,10 +232,10 @@ def _manifest(job: Job, attached: list[str], merged_tables: list[str]) -> dict[s
 def _prune(job: Job) -> None:
     """Delete what belongs to parts and spilled files that no input has any more."""
     parts = set(job.parts)
-    tokens = [f"tokens/{path.name}" for path in (job.root / "tokens").iterdir()]
+    tokens = [f"tokens/{path.name}" for path in (job.root / "tokens").glob("*")]
     tables = ["documents", "rejects", "heldout/matches"]
     tables += [f"joins/{name}" for name in ("nominees", "keys", "candidates")]
-    tables += [f"signals/{path.name}" for path in (job.root / "signals").iterdir()]
+    tables += [f"signals/{path.name}" for path in (job.root / "signals").glob("*")]
     tables += tokens + [f"{folder}/counts" for folder in tokens]
     tables += [f"stats/{job.record_name(stage)}" for stage in job.part_stages]
     for table in tables:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
+from pathlib import Path
 
-from pipeline import corpus
+from pipeline import corpus, store
+from pipeline.corpus import Read
 from pipeline.shards import Shard
 from pipeline.stages import JOINS, PART_STAGES, TEXT_STAGES, Job
 from pipeline.staleness import fingerprints_of
@@ -13,17 +16,27 @@ from pipeline.transforms.sweep import sweep
 
 def run_part(job: Job, name: str, shard: Shard) -> Shard:
     """Make one part of a part stage unless it stands; returns the shard, for the next stage."""
+    job = here(job)
+    shard = _here(job, shard)
     stage = PART_STAGES[name]
-    outputs = stage.outputs(job, shard.part)
-    work = functools.partial(stage.work, job, shard)
-    wanted = fingerprints_of(job).part(name, shard)
-    corpus.once(job.root, job.record_name(name), shard.part, wanted, outputs, work)
+    corpus.once(
+        job.root,
+        job.record_name(name),
+        shard.part,
+        fingerprints_of(job).part(name, shard),
+        stage.outputs(job, shard.part),
+        functools.partial(stage.work, job, shard),
+        (read for after in stage.after for read in _reads(job, after, shard)),
+    )
     return shard
 
 
 def run_sweep(job: Job, names: tuple[str, ...], shard: Shard) -> Shard:
     """Make one part of those text stages that do not stand, in one pass; returns the shard."""
+    job = here(job)
     prints, part = fingerprints_of(job), shard.part
+    if job.store and "matches" in names:  # its fingerprint is of what the held-out sets hold
+        corpus.ready(job.root, _reads(job, "heldout"))
     wanted = {name: prints.part(name, shard) for name in names}
     missing = [
         name
@@ -32,6 +45,8 @@ def run_sweep(job: Job, names: tuple[str, ...], shard: Shard) -> Shard:
     ]
     if not missing:
         return shard
+    after = dict.fromkeys(stage for name in missing for stage in TEXT_STAGES[name].after)
+    corpus.ready(job.root, (read for stage in after for read in _reads(job, stage, shard)))
     for name in missing:
         corpus.withdraw(job.root, job.record_name(name), part)
     stages = {name: TEXT_STAGES[name].steps(job, part) for name in missing}
@@ -43,8 +58,51 @@ def run_sweep(job: Job, names: tuple[str, ...], shard: Shard) -> Shard:
 
 def run_join(job: Job, name: str, partition: int) -> int:
     """Make one partition of a join unless it stands; returns the partition."""
-    stage = JOINS[name]
-    outputs = stage.outputs(job, partition)
-    work = functools.partial(stage.work, job, partition)
-    corpus.once(job.root, name, partition, fingerprints_of(job).join(name), outputs, work)
+    job = here(job)
+    join = JOINS[name]
+    corpus.once(
+        job.root,
+        name,
+        partition,
+        fingerprints_of(job).join(name),
+        join.outputs(job, partition),
+        functools.partial(join.work, job, partition),
+        (read for after in join.after for read in _reads(job, after)),
+        join.needs,
+    )
     return partition
+
+
+def _reads(job: Job, name: str, shard: Shard | None = None) -> list[Read]:
+    """The commit records of a stage: of one part, of all parts, of all partitions of a join."""
+    prints = fingerprints_of(job)
+    if name in JOINS:
+        return [(name, n, prints.join(name)) for n in range(JOINS[name].partitions)]
+    shards = [shard] if shard is not None else prints.shards
+    return [(job.record_name(name), s.part, prints.part(name, s)) for s in shards]
+
+
+def here(job: Job) -> Job:
+    """The job with a folder of this machine: on a worker that does not share the driver's disk, a
+    cache of the store, with what the driver shared."""
+    mirror = store.of(job.root)
+    if not job.store or (mirror is not None and mirror.url == job.store):
+        return job
+    return _moved(job)
+
+
+@functools.lru_cache(maxsize=1)
+def _moved(job: Job) -> Job:
+    root = store.cache(job.store)
+    store.follow(root, job.lease)
+    copy = str(root / Path(job.tokenizer.file).relative_to(job.root))
+    return replace(job, root=root, tokenizer=job.tokenizer.model_copy(update={"file": copy}))
+
+
+def _here(job: Job, shard: Shard) -> Shard:
+    """The shard with its spilled pieces, if it has any, on this machine."""
+    if not job.store:
+        return shard
+    mine = next(s for s in job.shards if s.part == shard.part)
+    store.fetch_spilled(job.root, [Path(piece.path) for piece in mine.pieces])
+    return mine

@@ -15,6 +15,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
+from pipeline import store
 from pipeline.files import replacing
 from pipeline.sql import ask
 from pipeline.syntax import SqlError, TableMacros, text_literal
@@ -38,7 +39,7 @@ def main(argv: list[str], macros: TableMacros | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="assay sql", epilog=EXAMPLE, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("corpus", type=Path, help="folder of a corpus")
+    parser.add_argument("corpus", help="folder or URL of a corpus")
     parser.add_argument("statement", help="one SELECT")
     parser.add_argument("--format", choices=["table", *FORMATS], default="table")
     parser.add_argument("--output", type=Path, help="file to write; default: standard output")
@@ -48,7 +49,7 @@ def main(argv: list[str], macros: TableMacros | None = None) -> int:
         raise SqlError("Parquet is not for a screen; add --output FILE.parquet")
     if options.format == "table" and options.output is not None:
         raise SqlError("--output needs --format csv, json or parquet")
-    statement, corpus = options.statement, options.corpus
+    statement, corpus = options.statement, store.folder(options.corpus)
     with (
         _ended_after(options.timeout + GRACE_SECONDS),
         ask(corpus, statement, macros=macros or {}, timeout_seconds=options.timeout) as rows,

@@ -33,6 +33,8 @@ class Job:
     engine: Engine
     prints: tuple[tuple[str, str], ...]  # fingerprint of each stage by itself: see staleness.py
     id_bound: int | None = None  # with --limit: ids below are in the sample
+    store: str = ""  # URL of the corpus where `root` is only a cache of it: see store.py
+    lease: int = 0  # the fencing number under which it is written
 
     @property
     def sweep(self) -> tuple[str, ...]:
@@ -93,6 +95,7 @@ class Join:
     after: tuple[str, ...]
     outputs: Callable[[Job, int], list[Path]]
     work: Callable[[Job, int], dict[str, Any]]
+    needs: tuple[str, ...] = ("",)  # files that it reads of them begin with one of these
 
 
 def _signals(group: str) -> TextStage:
@@ -176,9 +179,10 @@ JOINS: dict[str, Join] = {
     ),
     "heldout": Join(
         1,
-        ("nominees",),
+        ("ingest", "nominees"),
         lambda job, _: heldout.choose_outputs(job.root),
         lambda job, _: _choose(job),
+        needs=("joins/nominees/", "documents/"),
     ),
 }
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 import functools
 import importlib.util
 import unicodedata
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from filters.signals import GROUPS
-from pipeline import corpus, frozen
+from pipeline import corpus, frozen, store
 from pipeline.files import file_hash, read_json
 from pipeline.fingerprint import code, fingerprint, versions
 from pipeline.settings import CorpusSettings
@@ -78,7 +79,9 @@ def make_job(
     )
     copy = root / "tokens" / encoder.hash / "tokenizer.json"
     tokenizer = settings.tokenizer.model_copy(update={"file": str(copy)})
-    return Job(root, settings, tokenizer, encoder.hash, encoder.engine, prints, id_bound)
+    job = Job(root, settings, tokenizer, encoder.hash, encoder.engine, prints, id_bound)
+    mirror = store.of(root)
+    return replace(job, store=mirror.url, lease=mirror.number) if mirror else job
 
 
 class Fingerprints:

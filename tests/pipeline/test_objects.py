@@ -1,0 +1,111 @@
+"""Objects of a store: whole or absent, one winner, tried again where that helps."""
+
+from __future__ import annotations
+
+import errno
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from s3_server import s3_bucket
+
+from pipeline import objects
+from pipeline.config import ConfigError
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[str]:
+    with s3_bucket() as bucket:
+        yield bucket
+
+
+@pytest.fixture(params=["memory", "file", "s3"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """An empty folder of each store that can be tried here."""
+    if request.param == "s3":
+        return f"{request.getfixturevalue('s3')}/{uuid.uuid4().hex}"
+    return f"file://{tmp_path}" if request.param == "file" else f"memory://{uuid.uuid4().hex}"
+
+
+def test_objects_come_back_as_they_were(url: str, tmp_path: Path) -> None:
+    (tmp_path / "a.bin").write_bytes(bytes(range(256)) * 100)
+    objects.upload(tmp_path / "a.bin", f"{url}/t/a.bin")
+    objects.write(f"{url}/t/b.json", b"{}")
+    assert objects.names(f"{url}/t") == ["a.bin", "b.json"]
+    assert objects.exists(f"{url}/t/b.json")
+    objects.download(f"{url}/t/a.bin", tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "a.bin").read_bytes()
+    with objects.opened(f"{url}/t/a.bin") as file:
+        assert file.seek(255) == 255
+        assert file.read(2) == b"\xff\x00"
+    objects.delete(f"{url}/t/a.bin")
+    objects.delete(f"{url}/t/a.bin")
+    assert objects.names(f"{url}/t") == ["b.json"]
+    assert objects.names(f"{url}/nothing") == []
+    with pytest.raises(FileNotFoundError):
+        objects.read(f"{url}/t/a.bin")
+
+
+def test_of_many_that_create_one_wins(url: str) -> None:
+    writers = [f"writer {n}".encode() for n in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        won = list(pool.map(lambda data: objects.create(f"{url}/record", data), writers))
+    assert sum(won) == 1
+    assert objects.read(f"{url}/record") == writers[won.index(True)]
+    assert not objects.create(f"{url}/record", b"late")
+    assert objects.create(f"{url}/record", writers[won.index(True)]), "the answer got lost"
+
+
+def test_a_store_without_put_if_absent_is_refused() -> None:
+    with pytest.raises(ConfigError, match="cannot be written to hf://, which has no put-if-absent"):
+        objects.require_writable("hf://datasets/me/corpus")
+    objects.require_writable("s3://bucket/corpus")
+
+
+class Throttled(OSError):
+    status = 503
+
+
+@pytest.mark.parametrize(
+    "error", [ConnectionResetError(), TimeoutError(), Throttled(), OSError(errno.EBUSY, "SlowDown")]
+)
+def test_what_passes_is_tried_again(error: Exception) -> None:
+    waits: list[float] = []
+    answers: list[Exception | str] = [error, error, "there"]
+
+    def call() -> str:
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    assert objects.retried(call, "s3://b/k", waits.append) == "there"
+    assert [round(wait, 1) for wait in waits] == pytest.approx([0.2, 0.4], abs=0.15)
+
+
+def test_what_does_not_pass_is_told_at_once() -> None:
+    class NoCredentialsError(Exception):
+        pass
+
+    waits: list[float] = []
+
+    def refused() -> None:
+        raise NoCredentialsError("Unable to locate credentials")
+
+    with pytest.raises(PermissionError, match="locate credentials; give credentials the way"):
+        objects.retried(refused, "s3://b/k", waits.append)
+
+    def resets() -> None:
+        raise ConnectionResetError("peer")
+
+    assert waits == []
+    with pytest.raises(OSError, match="6 times; call again later: 's3://b/k'"):
+        objects.retried(resets, "s3://b/k", waits.append)
+    assert len(waits) == 5
+
+
+def test_a_missing_bucket_is_named(s3: str) -> None:
+    with pytest.raises(OSError, match="nobucket"):
+        objects.create("s3://nobucket/corpus/lease/1.json", b"x")
