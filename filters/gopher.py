@@ -1,13 +1,13 @@
 """Signal group `gopher`: quality and repetition of MassiveText (Rae et al. 2021, table A1).
 
 Units are those of filters/text.py: a Chinese page has as many words as Han characters, not one.
-One pass over the characters serves lines and paragraphs, one over the words all that counts words.
 Every measure is defined for every text: ratios to words divide by at least 1, shares of nothing are
 0, nothing is ever NaN. Only `num_stop_words` is null, in languages that have no list below.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 
 import numpy as np
@@ -16,27 +16,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from filters.columns import Signal
-from filters.repetition import (
-    DUP_SIZES,
-    TOP_SIZES,
-    Keys,
-    Positions,
-    duplicate_shares,
-    ngram_shares,
-)
-from filters.segments import Texts
-from filters.text import (
-    CLASSES,
-    HASH_PRIME,
-    HASH_START,
-    SPACE,
-    Bits,
-    Bytes,
-    next_char,
-    split_words,
-    word_hash,
-)
+from filters.endings import ends_in_ellipsis
+from filters.names import Keys, Positions
+from filters.repetition import DUP_SIZES, TOP_SIZES, duplicate_shares, ngram_shares, scratch
+from filters.segments import Segments, Texts
+from filters.text import next_char
+from filters.wordruns import word_hash
 from kernels.compile import kernel
+from kernels.hashing import Bytes
 
 # At the start of a line. Gopher has • and -; the rest is what Chinese pages use (MAP-NEO filter.py)
 # and Markdown's asterisk. No em dash: Chinese dialogue and attributions start with one.
@@ -94,6 +81,7 @@ _STOP_SLOTS = 4096
 _BULLET_CODES = np.array([ord(char) for char in BULLETS])
 
 
+@functools.cache
 def _stop_table() -> tuple[Keys, npt.NDArray[np.uint8]]:
     """Per language and hash modulo 4096: the hash of the stop word there, and its number."""
     hashes = np.zeros((len(STOP_WORDS), _STOP_SLOTS), np.uint64)
@@ -108,16 +96,13 @@ def _stop_table() -> tuple[Keys, npt.NDArray[np.uint8]]:
     return hashes, numbers
 
 
-_STOP_HASHES, _STOP_NUMBERS = _stop_table()
-
-
 def measure(texts: Texts, languages: pa.Array) -> Mapping[str, pa.Array | np.ndarray]:
     """All columns of `COLUMNS` for a batch; see filters/signals.py."""
     listed = pc.index_in(languages, value_set=pa.array(list(STOP_WORDS)))
     lists = pc.fill_null(listed, -1).to_numpy(zero_copy_only=False).astype(np.int32)
     counts = np.zeros((len(texts), 2), np.int32)
     ratios = np.zeros((len(texts), len(RATIOS)), np.float32)
-    _measure(texts.data, texts.offsets, lists, CLASSES, _STOP_HASHES, _STOP_NUMBERS, counts, ratios)
+    _measure(texts.data, texts.segments, lists, *_stop_table(), counts, ratios)
     return {
         "num_words": counts[:, 0].copy(),
         "num_stop_words": pa.array(counts[:, 1], mask=lists < 0),
@@ -128,106 +113,53 @@ def measure(texts: Texts, languages: pa.Array) -> Mapping[str, pa.Array | np.nda
 @kernel
 def _measure(
     data: Bytes,
-    offsets: npt.NDArray[np.int64],
+    segments: Segments,
     lists: Positions,
-    classes: Bits,
     stop_hashes: Keys,
     stop_numbers: npt.NDArray[np.uint8],
     counts: Positions,
     ratios: npt.NDArray[np.float32],
 ) -> None:
-    for text in range(len(offsets) - 1):
-        begin, end = offsets[text], offsets[text + 1]
-        hashes, lengths, num_letter_words = split_words(data, begin, end, classes)
-        num_words = len(hashes)
-        counts[text, 0] = num_words
+    words, lines, paragraphs, found = segments
+    room = scratch(words.offsets)
+    pieces = scratch(lines.offsets)
+    for text in range(len(lists)):
+        begin, end = words.offsets[text], words.offsets[text + 1]
+        num_words = max(end - begin, 1)
+        counts[text, 0] = end - begin
         if lists[text] >= 0:
             seen = 0
-            for i in range(num_words):
-                slot = int(hashes[i] % np.uint64(_STOP_SLOTS))
-                if stop_hashes[lists[text], slot] == hashes[i]:
+            for value in words.vocabulary[words.starts[text] : words.starts[text + 1]]:
+                slot = int(value % np.uint64(_STOP_SLOTS))
+                if stop_hashes[lists[text], slot] == value:
                     seen |= 1 << int(stop_numbers[lists[text], slot])
             while seen:
-                counts[text, 1] += 1
-                seen &= seen - 1
-
-        line_hashes, line_chars, paragraph_hashes, paragraph_chars, found = scan_lines(
-            data, begin, end, classes
-        )
-        row = ratios[text]
-        row[0] = lengths.sum() / max(num_words, 1)
-        row[1] = found[0] / max(num_words, 1)
-        row[2] = found[1] / max(num_words, 1)
-        row[3] = found[2] / max(len(line_hashes), 1)
-        row[4] = found[3] / max(len(line_hashes), 1)
-        row[5] = num_letter_words / max(num_words, 1)
-        row[6], row[7] = duplicate_shares(line_hashes, line_chars)
-        row[8], row[9] = duplicate_shares(paragraph_hashes, paragraph_chars)
-        ngram_shares(hashes, lengths, row[10:])
-
-
-@kernel
-def scan_lines(
-    data: Bytes, begin: int, end: int, classes: Bits
-) -> tuple[Keys, Positions, Keys, Positions, tuple[int, int, int, int]]:
-    """Lines and paragraphs of `data[begin:end]`: hash and characters of each; then the number of
-    hash marks, ellipses, lines that start with a bullet and lines that end in an ellipsis.
-
-    Two hashes run along, of the line and of the paragraph; each is noted at every character that is
-    not a space, so what is noted last is the hash of the stripped piece.
-    """
-    bound = (end - begin) // 2 + 1
-    line_hashes, paragraph_hashes = np.empty(bound, np.uint64), np.empty(bound, np.uint64)
-    line_chars, paragraph_chars = np.empty(bound, np.int32), np.empty(bound, np.int32)
-    num_lines = num_paragraphs = 0
-    hash_marks = ellipses = bullets = ellipsis_ends = 0
-    line_hash = paragraph_hash = HASH_START
-    line_length = paragraph_length = 0  # with spaces not yet followed by text
-    open_line = open_paragraph = ends_in_ellipsis = False
-    previous = 0
-    repeats = 0
-    at = begin
-    while at < end:
-        code, at = next_char(data, at)
-        if code == 10:
-            if not open_line:
-                open_paragraph = False
-            ellipsis_ends += open_line and ends_in_ellipsis
-            open_line = False
-        repeats = repeats + 1 if code == previous else 1
-        previous = code
-        if open_paragraph:
-            paragraph_hash = (paragraph_hash ^ np.uint64(code)) * HASH_PRIME
-            paragraph_length += 1
-        if open_line:
-            line_hash = (line_hash ^ np.uint64(code)) * HASH_PRIME
-            line_length += 1
-        if classes[code] & SPACE:
-            continue
-        if not open_paragraph:
-            open_paragraph = True
-            num_paragraphs += 1
-            paragraph_hash = (HASH_START ^ np.uint64(code)) * HASH_PRIME
-            paragraph_length = 1
-        if not open_line:
-            open_line = True
-            num_lines += 1
-            line_hash = (HASH_START ^ np.uint64(code)) * HASH_PRIME
-            line_length = 1
+                counts[text, 1] += seen & 1
+                seen >>= 1
+        first, last = lines.offsets[text], lines.offsets[text + 1]
+        bullets = ellipsis_ends = 0
+        for line in range(first, last):
+            code, _ = next_char(data, lines.begins[line])
             for bullet in _BULLET_CODES:
                 bullets += code == bullet
-        paragraph_hashes[num_paragraphs - 1] = paragraph_hash
-        paragraph_chars[num_paragraphs - 1] = paragraph_length
-        line_hashes[num_lines - 1] = line_hash
-        line_chars[num_lines - 1] = line_length
-        hash_marks += code == 0x23 or code == 0xFF03
-        ends_in_ellipsis = code == 0x2026 or (repeats >= 3 and (code == 0x2E or code == 0x3002))
-        ellipses += ends_in_ellipsis and repeats == (1 if code == 0x2026 else 3)
-    ellipsis_ends += open_line and ends_in_ellipsis
-    return (
-        line_hashes[:num_lines],
-        line_chars[:num_lines],
-        paragraph_hashes[:num_paragraphs],
-        paragraph_chars[:num_paragraphs],
-        (hash_marks, ellipses, bullets, ellipsis_ends),
-    )
+            ellipsis_ends += ends_in_ellipsis(data, lines.begins[line], lines.ends[line])
+        row = ratios[text]
+        row[0] = words.ends[end - 1] / num_words if end > begin else 0.0
+        row[1] = found.hash_marks[text] / num_words
+        row[2] = found.ellipses[text] / num_words
+        row[3] = bullets / max(last - first, 1)
+        row[4] = ellipsis_ends / max(last - first, 1)
+        row[5] = found.letter_words[text] / num_words
+        row[6], row[7] = duplicate_shares(
+            lines.hashes, lines.chars, first, last, pieces.keys, pieces.table
+        )
+        row[8], row[9] = duplicate_shares(
+            paragraphs.hashes,
+            paragraphs.chars,
+            paragraphs.offsets[text],
+            paragraphs.offsets[text + 1],
+            pieces.keys,
+            pieces.table,
+        )
+        distinct = words.starts[text + 1] - words.starts[text]
+        ngram_shares(words.names, words.ends, begin, end, distinct, room, row[10:])

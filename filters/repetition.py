@@ -8,118 +8,152 @@ under overlapping occurrences count once. tests/filters/gopher_definition.py say
 Python.
 
 All is linear in the length of the text. An n-gram can repeat only where its first and last n-1
-words do, so each size looks only at the places where the size before found repeats.
+words do, so each size looks only at the places where the size before found repeats. An n-gram is
+named by two numbers, the name of its first n-1 words and that of its last, so no two are confused.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
+from filters.names import MIN_BITS, Keys, Offsets, Positions, fill, name_of
 from kernels.compile import kernel
+from kernels.hashing import HASH_PRIME
 
 TOP_SIZES = (2, 3, 4)  # the most frequent n-gram of these sizes
 DUP_SIZES = (5, 6, 7, 8, 9, 10)  # all duplicate n-grams of these sizes
 
-Keys = npt.NDArray[np.uint64]
-Positions = npt.NDArray[np.int32]
+
+class Scratch(NamedTuple):
+    """Room for the n-grams of one text after another; see `room` in filters/segments.py."""
+
+    at: Positions  # words at which an n-gram may repeat, ascending
+    names: Positions  # of the n-gram there
+    counts: Positions  # of each name
+    heirs: Positions  # of each name: the first word to follow it
+    heir_names: Positions  # ... and the name of the n-gram that ends with that word
+    keys: Keys  # of n-grams whose last word came later
+    table: Positions
 
 
 @kernel
-def first_occurrences(keys: Keys) -> Positions:
-    """For each key, the index of its first occurrence: [7, 8, 7, 8] -> [0, 1, 0, 1]."""
-    bits = 4
-    while (1 << bits) * 3 < len(keys) * 4:  # at most 3/4 full
-        bits += 1
-    table = np.full(1 << bits, -1, np.int32)
-    mask = (1 << bits) - 1
-    first = np.empty(len(keys), np.int32)
-    for i in range(len(keys)):
-        mixed = (keys[i] ^ (keys[i] >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
-        slot = np.int64(mixed >> np.uint64(64 - bits))
-        while table[slot] >= 0 and keys[table[slot]] != keys[i]:
-            slot = (slot + 1) & mask
-        if table[slot] < 0:
-            table[slot] = i
-        first[i] = table[slot]
-    return first
+def scratch(offsets: Offsets) -> Scratch:
+    """For the longest of the texts whose pieces `offsets` bounds."""
+    longest = 0
+    for text in range(len(offsets) - 1):
+        longest = max(longest, offsets[text + 1] - offsets[text])
+    slots = 1 << MIN_BITS
+    while slots < 2 * longest + 2:
+        slots *= 2
+    return Scratch(
+        np.empty(longest, np.int32),
+        np.empty(longest, np.int32),
+        np.empty(longest, np.int32),
+        np.empty(longest, np.int32),
+        np.empty(longest, np.int32),
+        np.empty(longest, np.uint64),
+        np.empty(slots, np.int32),
+    )
 
 
 @kernel
-def duplicate_shares(hashes: Keys, lengths: Positions) -> tuple[float, float]:
-    """Share of duplicates among pieces of text, and of their characters among all characters."""
-    if len(hashes) == 0:
+def duplicate_shares(
+    hashes: Keys, chars: Positions, begin: int, end: int, keys: Keys, table: Positions
+) -> tuple[float, float]:
+    """Share of duplicates among pieces `begin` to `end`, and of their characters."""
+    if end - begin < 2:
         return 0.0, 0.0
-    first = first_occurrences(hashes)
-    duplicates = 0
-    duplicate_chars = 0
-    chars = 0
-    for i in range(len(hashes)):
-        chars += lengths[i]
-        if first[i] != i:
-            duplicates += 1
-            duplicate_chars += lengths[i]
-    return duplicates / len(hashes), duplicate_chars / chars
+    bits = MIN_BITS
+    table[: 1 << bits] = -1
+    distinct = duplicate_chars = all_chars = 0
+    for piece in range(begin, end):
+        all_chars += chars[piece]
+        name = name_of(table, bits, keys, 0, distinct, hashes[piece])
+        if name < distinct:
+            duplicate_chars += chars[piece]
+            continue
+        distinct += 1
+        if distinct * 2 > 1 << bits:
+            bits += 1
+            fill(table, bits, keys, 0, distinct)
+    return (end - begin - distinct) / (end - begin), duplicate_chars / all_chars
 
 
 @kernel
-def ngram_shares(hashes: Keys, lengths: Positions, shares: npt.NDArray[np.float32]) -> None:
-    """Fill `shares` for TOP_SIZES, then DUP_SIZES; it comes zeroed."""
-    num_words = len(hashes)
-    ends = np.empty(num_words + 1, np.int64)  # characters of words before each word
-    ends[0] = 0
-    for i in range(num_words):
-        ends[i + 1] = ends[i] + lengths[i]
-    word = first_occurrences(hashes)  # a name for each distinct word
-    at = np.arange(num_words).astype(np.int32)  # where an n-gram may repeat, ascending
-    name = word.copy()  # a name for the n-gram there
-    for size in range(1, 11):
-        counts = np.zeros(len(at), np.int32)
-        for k in range(len(at)):
-            counts[name[k]] += 1
-        if size in TOP_SIZES:
-            shares[size - 2] = _top_chars(at, name, counts, ends, size) / ends[num_words]
-        elif size in DUP_SIZES:
-            shares[size - 2] = _duplicate_chars(at, name, ends, size) / ends[num_words]
-        # Places where this n-gram and the next one repeat: only there can size + 1 repeat.
-        kept = 0
-        keys = np.empty(len(at), np.uint64)
-        for k in range(len(at) - 1):
-            if at[k + 1] == at[k] + 1 and counts[name[k]] > 1 and counts[name[k + 1]] > 1:
-                last = word[at[k] + size]
-                keys[kept] = np.uint64(name[k]) << np.uint64(32) | np.uint64(last)
-                at[kept] = at[k]
-                kept += 1
-        if kept == 0:
+def ngram_shares(
+    words: Positions,
+    ends: Positions,
+    begin: int,
+    end: int,
+    distinct: int,
+    scratch: Scratch,
+    shares: npt.NDArray[np.float32],
+) -> None:
+    """Fill `shares` for TOP_SIZES, then DUP_SIZES, of the words `begin` to `end`, named 0 to
+    `distinct`; it comes zeroed.
+    """
+    if end == begin:
+        return
+    at, names, counts, heirs, heir_names, keys, table = scratch
+    counts[:distinct] = 0
+    for word in range(begin, end):
+        counts[words[word]] += 1
+    found = 0
+    for word in range(begin, end - 1):  # no branch: which words repeat cannot be predicted
+        at[found], names[found] = word - begin, words[word]
+        found += (counts[words[word]] > 1) & (counts[words[word + 1]] > 1)
+    for size in range(2, 11):
+        bits = MIN_BITS
+        while 3 << bits < 4 * found:
+            bits += 1
+        table[: 1 << bits] = -1
+        heirs[:distinct] = -1
+        distinct = 0
+        for k in range(found):
+            parent, word = names[k], words[begin + at[k] + size - 1]
+            if heirs[parent] == word:
+                name = int(heir_names[parent])
+            elif heirs[parent] < 0:
+                heirs[parent], heir_names[parent] = word, distinct
+                name = distinct
+            else:
+                key = np.uint64(parent) << np.uint64(32) | np.uint64(word)
+                name = name_of(table, bits, keys, 0, distinct, key * HASH_PRIME)
+            names[k] = name
+            new = name == distinct
+            counts[name] = 1 if new else counts[name] + 1
+            distinct += new
+        if found == distinct:  # no n-gram stands twice, nor will a longer one
             return
-        at = at[:kept]
-        name = first_occurrences(keys[:kept])
+        if size in TOP_SIZES:
+            top = int(np.argmax(counts[:distinct]))
+            chars = _chars(at, names, found, top, ends, begin, size)
+        else:
+            chars = _chars(at, names, found, -1, ends, begin, size)
+        shares[size - 2] = chars / ends[end - 1]
+        kept = 0
+        for k in range(found - 1):
+            at[kept], names[kept] = at[k], names[k]
+            repeat = (counts[names[k]] > 1) & (counts[names[k + 1]] > 1)
+            kept += repeat & (at[k + 1] == at[k] + 1)
+        found = kept
 
 
 @kernel
-def _top_chars(
-    at: Positions, name: Positions, counts: Positions, ends: npt.NDArray[np.int64], size: int
+def _chars(
+    at: Positions, names: Positions, found: int, top: int, ends: Positions, begin: int, size: int
 ) -> int:
-    """Word characters under the most frequent n-gram; of several, the one that comes first."""
-    top = np.argmax(counts)
-    if counts[top] < 2:
-        return 0
-    chars = 0
-    covered = 0
-    for k in range(len(at)):
-        if name[k] == top:
-            chars += ends[at[k] + size] - ends[max(at[k], covered)]
-            covered = at[k] + size
-    return chars
-
-
-@kernel
-def _duplicate_chars(at: Positions, name: Positions, ends: npt.NDArray[np.int64], size: int) -> int:
-    """Word characters under n-grams that stood before."""
-    chars = 0
-    covered = 0
-    for k in range(len(at)):
-        if name[k] != k:
-            chars += ends[at[k] + size] - ends[max(at[k], covered)]
-            covered = at[k] + size
+    """Word characters under the n-gram `top`; where that is -1, under all that stood before."""
+    chars = covered = distinct = 0
+    for k in range(found):
+        new = names[k] == distinct
+        distinct += new
+        if names[k] == top or (top < 0 and not new):
+            after = at[k] + size
+            first = max(at[k], covered)
+            chars += ends[begin + after - 1] - (ends[begin + first - 1] if first else 0)
+            covered = after
     return chars

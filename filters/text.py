@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernels.compile import kernel
+from kernels.hashing import Bytes
 
 # Bits of a code point; a Latin letter has WORD, LETTER and LATIN.
 WORD = 1  # letter or digit (str.isalnum)
@@ -62,7 +63,6 @@ _SCRIPTS = {
 }
 
 Bits = npt.NDArray[np.uint16]
-Bytes = npt.NDArray[np.uint8]
 
 
 def _chars() -> npt.NDArray[np.str_]:
@@ -167,68 +167,6 @@ def next_char(data: Bytes, at: int) -> tuple[int, int]:
     if lead < 0xF0:
         return code, at + 3
     return (code & 0x7FFF) << 6 | (data[at + 3] & 0x3F), at + 4
-
-
-# FNV-1a over code points instead of bytes, 64 bits: hash = (hash ^ code) * PRIME.
-HASH_START = np.uint64(0xCBF29CE484222325)
-HASH_PRIME = np.uint64(0x100000001B3)
-
-
-@kernel
-def split_words(
-    data: Bytes, begin: int, end: int, classes: Bits
-) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int32], int]:
-    """Words of `data[begin:end]`: their hashes with A-Z folded to a-z, lengths in characters, and
-    how many hold a letter.
-    """
-    bound = (end - begin) // 2 + 1  # a word is one byte and a border, or three bytes
-    hashes = np.empty(bound, np.uint64)
-    lengths = np.empty(bound, np.int32)
-    count = -1  # of the last word
-    num_letter_words = 0
-    has_letter = False
-    run = False
-    inside = False
-    apostrophe = 0
-    at = begin
-    while at < end:
-        code, at = next_char(data, at)
-        bits = classes[code]
-        if bits & WORD:
-            if 65 <= code <= 90:
-                code += 32
-            single = bits & SINGLE != 0
-            if single or not run:
-                count += 1
-                hashes[count] = HASH_START
-                lengths[count] = 0
-                has_letter = False
-            elif apostrophe:
-                hashes[count] = (hashes[count] ^ np.uint64(apostrophe)) * HASH_PRIME
-                lengths[count] += 1
-            hashes[count] = (hashes[count] ^ np.uint64(code)) * HASH_PRIME
-            lengths[count] += 1
-            if bits & LETTER and not has_letter:
-                has_letter = True
-                num_letter_words += 1
-            run, inside, apostrophe = not single, True, 0
-        elif bits & MARK and inside:
-            hashes[count] = (hashes[count] ^ np.uint64(code)) * HASH_PRIME
-            lengths[count] += 1
-        elif bits & APOSTROPHE and run and inside:
-            apostrophe, inside = code, False
-        else:
-            run, inside, apostrophe = False, False, 0
-    return hashes[: count + 1], lengths[: count + 1], num_letter_words
-
-
-def word_hash(word: str) -> int:
-    """The hash that `split_words` gives to this word."""
-    value = int(HASH_START)
-    for char in word:
-        code = ord(char) + 32 if "A" <= char <= "Z" else ord(char)
-        value = (value ^ code) * int(HASH_PRIME) % 2**64
-    return value
 
 
 @kernel

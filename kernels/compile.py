@@ -68,3 +68,5 @@ vars(numba.config)["CACHE_DIR"] = str(cache_folder(cache_bases(), f"kernels-{sou
 
 # nogil: threads scale. No parallel=True: under Beam each worker has one core.
 kernel = numba.njit(nogil=True, cache=True)
+# A kernel that is copied into its callers: a call hands over seven numbers for each array.
+inner_kernel = numba.njit(nogil=True, cache=True, forceinline=True)

@@ -32,7 +32,9 @@ TEXT = st.text(st.sampled_from("abA 你好的\n\n\u3000。.…#＃-•'\u0301�
 
 
 def rows(texts: list[str], language: str) -> list[dict[str, float | None]]:
-    columns = measure(Texts(pa.array(texts, pa.string())), pa.array([language] * len(texts)))
+    columns = measure(
+        Texts(pa.array(texts, pa.string())), pa.array([language] * len(texts), pa.string())
+    )
     assert list(columns) == list(COLUMNS)
     return pa.table(
         {name: pa.array(columns[name], s.type) for name, s in COLUMNS.items()}

@@ -5,7 +5,7 @@ import unicodedata
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from filters import text as units
@@ -16,12 +16,6 @@ TEXT = st.text(
     st.sampled_from("aB9é你好のー한й'’\u0301\u200d\ufe0f\U000e0100 \n\u3000。.…！😀#-")
     | st.characters(codec="utf-8")
 )
-
-
-def split(text: str) -> tuple[list[int], list[int], int]:
-    data, offsets = string_buffers(pa.array(["x", text]).slice(1))
-    hashes, lengths, letters = units.split_words(data, offsets[0], offsets[1], units.CLASSES)
-    return hashes.tolist(), lengths.tolist(), letters
 
 
 @pytest.mark.parametrize(
@@ -42,21 +36,6 @@ def split(text: str) -> tuple[list[int], list[int], int]:
 )
 def test_words(text: str, words: list[str]) -> None:
     assert units.words(text) == words
-
-
-@given(TEXT)
-@example("don''t a'你'b 你'a a\u0301'b a'\u0301b 你\u0301b")
-def test_kernel_splits_as_defined(text: str) -> None:
-    words = units.words(text)
-    hashes, lengths, letters = split(text)
-    assert hashes == [units.word_hash(word) for word in words]
-    assert lengths == [len(word) for word in words]
-    assert letters == sum(any(units.CLASSES[ord(c)] & units.LETTER for c in w) for w in words)
-
-
-def test_word_hash_folds_ascii_case_only() -> None:
-    assert units.word_hash("The") == units.word_hash("the")
-    assert units.word_hash("É") != units.word_hash("é")
 
 
 def test_lines_and_paragraphs() -> None:

@@ -1,0 +1,139 @@
+"""The inner loops over words.
+
+A text is mostly runs of two kinds: ASCII words with one space between, and Han. Each has a loop
+with little to keep in mind; what is neither (é, kana, apostrophes, marks) goes word by word.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from filters.names import Keys, Offsets, Positions, name_of
+from filters.text import APOSTROPHE, LETTER, MARK, SINGLE, WORD, Bits, next_char
+from kernels.compile import inner_kernel, kernel
+from kernels.hashing import HASH_START, Bytes, ascii_word, folded_hash, mix
+
+LONG_WORD = 1_000  # characters; C4 drops a line with a longer word
+
+
+class Words(NamedTuple):
+    """Words of text `i` are `offsets[i]:offsets[i + 1]`; its distinct words, with A-Z folded, are
+    `vocabulary[starts[i]:starts[i + 1]]`, in the order of their first occurrence.
+    """
+
+    offsets: Offsets
+    names: Positions  # of each word: its place in the vocabulary of its text
+    ends: Positions  # characters of words of its text, up to the end of this one
+    starts: Offsets
+    vocabulary: Keys  # `folded_hash` of the UTF-8
+
+
+def word_hash(word: str) -> int:
+    """What the vocabulary holds for this word."""
+    data = np.frombuffer(word.encode(), np.uint8)
+    return int(folded_hash(data, 0, len(data)))
+
+
+@inner_kernel
+def ascii_run(
+    data: Bytes,
+    at: int,
+    end: int,
+    words: Words,
+    word: int,
+    word_chars: int,
+    table: Positions,
+    bits: int,
+    first: int,
+    count: int,
+) -> tuple[int, int, int, int, int, int]:
+    """ASCII words with at most a space between, while the table has room.
+
+    Returns: where it stopped, the end of the last word, the next word's number, characters of
+    words, distinct words, words with a letter.
+    """
+    last = at
+    letter_words = 0
+    while count * 2 < 1 << bits and at < end:
+        length, letters, value = ascii_word(data, at, end)
+        after = at + length
+        if length == 0 or length > LONG_WORD:
+            break
+        if after < end and (data[after] >= 0x80 or data[after] == 0x27):
+            break
+        name = name_of(table, bits, words.vocabulary, first, count, value)
+        words.names[word] = name
+        count += name == count
+        word_chars += length
+        words.ends[word] = word_chars
+        word += 1
+        letter_words += letters
+        last = at = after
+        if at < end and data[at] == 0x20:
+            at += 1
+    return at, last, word, word_chars, count, letter_words
+
+
+@inner_kernel
+def han_run(
+    data: Bytes,
+    at: int,
+    end: int,
+    classes: Bits,
+    words: Words,
+    word: int,
+    word_chars: int,
+    table: Positions,
+    bits: int,
+    first: int,
+    count: int,
+) -> tuple[int, int, int]:
+    """Han of the basic block, while the table has room and no mark follows.
+
+    Returns: where it stopped, the next word's number, distinct words.
+    """
+    while count * 2 < 1 << bits and at < end:
+        lead = data[at]
+        if lead < 0xE4 or lead > 0xE9 or (lead == 0xE4 and data[at + 1] < 0xB8):
+            break
+        after = at + 3
+        if after < end and data[after] >= 0x80 and not 0xE4 <= data[after] <= 0xE9:
+            code, _ = next_char(data, after)
+            if classes[code] & MARK:
+                break
+        chunk = np.uint64(lead) | np.uint64(data[at + 1]) << np.uint64(8)
+        chunk |= np.uint64(data[at + 2]) << np.uint64(16)
+        value = mix(mix(HASH_START, chunk), np.uint64(3))
+        name = name_of(table, bits, words.vocabulary, first, count, value)
+        words.names[word] = name
+        count += name == count
+        word_chars += 1
+        words.ends[word] = word_chars
+        word += 1
+        at = after
+    return at, word, count
+
+
+@kernel
+def word_end(data: Bytes, at: int, end: int, classes: Bits) -> tuple[int, int, int]:
+    """Of any word that begins at `at`: its end, its characters, and whether it has a letter."""
+    code, at = next_char(data, at)
+    single = classes[code] & SINGLE
+    letters = classes[code] & LETTER
+    chars = 1
+    while at < end:
+        code, after = next_char(data, at)
+        bits = classes[code]
+        length = 1
+        if bits & APOSTROPHE and not single and after < end:
+            code, after = next_char(data, after)
+            bits = classes[code] & ~np.uint16(MARK)
+            length = 2
+        if not bits & MARK and (single or not bits & WORD or bits & SINGLE):
+            break
+        letters |= bits & LETTER
+        at = after
+        chars += length
+    return at, chars, int(letters != 0)

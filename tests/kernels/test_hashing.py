@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import string
+
+import numpy as np
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from kernels.hashing import ascii_word, folded_hash, load8, span_hash
+
+ALPHANUMERIC = set((string.ascii_letters + string.digits).encode())
+
+
+def array(data: bytes) -> np.ndarray:
+    return np.frombuffer(data, np.uint8)
+
+
+def test_load8_stops_at_the_end() -> None:
+    data = array(bytes(range(1, 13)))
+    assert int(load8(data, 0, 12)).to_bytes(8, "little") == bytes(range(1, 9))
+    assert int(load8(data, 1, 4)) == 0x040302
+    assert int(load8(data, 9, 12)) == 0x0C0B0A
+
+
+@given(st.binary(max_size=30), st.integers(0, 5))
+@example(b"0\x19", 0)
+@example(b"@AZ[`az{/09:", 0)
+def test_ascii_word(data: bytes, begin: int) -> None:
+    begin = min(begin, len(data))
+    word = bytearray()
+    for byte in data[begin:]:
+        if byte not in ALPHANUMERIC:
+            break
+        word.append(byte)
+    length, letters, value = ascii_word(array(data), begin, len(data))
+    assert length == len(word)
+    assert letters == any(chr(byte).isalpha() for byte in word)
+    assert value == folded_hash(array(data), begin, begin + len(word))
+
+
+@given(st.binary(max_size=20), st.binary(max_size=20))
+def test_hashes_of_pieces(one: bytes, other: bytes) -> None:
+    both = array(one + other)
+    assert (span_hash(both, 0, len(one)) == span_hash(both, len(one), len(both))) == (one == other)
+    assert (folded_hash(both, 0, len(one)) == folded_hash(both, len(one), len(both))) == (
+        one.lower() == other.lower()  # of bytes: A-Z only
+    )
