@@ -27,6 +27,11 @@ VERBS: dict[str, tuple[str, str]] = {
     "train": ("trainer.commands:train", "train a model on a mixture"),
     "evaluate": ("trainer.commands:evaluate", "bits per byte of the held-out sets"),
     "ablate": ("trainer.ablation.commands:ablate", "which data is better, and how sure is that"),
+    "freeze": ("mixtures.freeze_commands:freeze", "one file that says what a corpus or mixture is"),
+    "verify": ("mixtures.freeze_commands:verify", "is a corpus or mixture still what was frozen"),
+    "card": ("pipeline.card:main", "the data card of a corpus, as Markdown"),
+    "ls": ("trainer.inventory:ls", "corpora, packed selections, runs and studies, and their sizes"),
+    "gc": ("trainer.garbage:gc", "what nothing refers to: shown, and with --delete removed"),
     "report": ("pipeline.commands:report", "what became of the input of a corpus"),
 }
 PACKAGES = ("kernels", "filters", "dedup", "pipeline", "mixtures", "trainer")

@@ -1,0 +1,169 @@
+"""`assay freeze`: what a corpus or mixture is, in one file; `assay verify`: is it still so?"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from mixtures.packing import Packing, folder_of, measure, read_packed
+from mixtures.select import select
+from mixtures.spec import load_mixture
+from mixtures.tokens import tokens_fingerprint
+from pipeline.config import check
+from pipeline.corpus import CorpusError
+from pipeline.files import write_json
+from pipeline.freeze import (
+    FROZEN_VERSION,
+    MUST_AGREE,
+    changed_inputs,
+    check_version,
+    differences,
+    frozen_corpus,
+)
+from pipeline.settings import CorpusSettings
+
+
+def freeze(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="assay freeze",
+        description="Write one file with all that a corpus or mixture is made from: inputs, lists "
+        "and models by hash, settings, versions, code, and a digest of every table.",
+        epilog="examples:\n  assay freeze runs/web --output web.frozen.json\n"
+        "  assay freeze mixture.yaml --output mixture.frozen.json",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("what", type=Path, help="folder of a corpus, or mixture.yaml")
+    parser.add_argument("--output", type=Path, required=True, help="file to write")
+    options = parser.parse_args(argv)
+    write_json(options.output, frozen(options.what))
+    print(f"wrote {options.output}; check it with `assay verify {options.output}`")
+    return 0
+
+
+def frozen(what: Path) -> dict[str, Any]:
+    """What a frozen file holds."""
+    if what.suffix not in (".yaml", ".yml"):
+        return {"frozen": FROZEN_VERSION, "corpora": {"corpus": frozen_corpus(what)}}
+    mixture = load_mixture(what)
+    corpora = {name: frozen_corpus(Path(root)) for name, root in mixture.corpora.items()}
+    settings = mixture.model_dump(mode="json", by_alias=True, exclude={"corpora"})
+    return {
+        "frozen": FROZEN_VERSION,
+        "corpora": corpora,
+        "mixture": {"file": str(what.resolve()), "settings": settings, "packed": _packed(what)},
+    }
+
+
+def _packed(path: Path) -> dict[str, dict[str, Any]]:
+    """Source -> its selection, and the hash of each file of it where it is packed."""
+    mixture = load_mixture(path)
+    selection = select(mixture)
+    found = {}
+    for name, documents in selection.documents.items():
+        root = Path(mixture.corpora[mixture.sources[name].corpus])
+        tokens, length = tokens_fingerprint(root), mixture.sequence_length
+        packed = measure(documents, Packing(mixture.seed, length, selection.tokenizer, tokens))
+        folder = folder_of(root, packed.selection)
+        standing = (folder / "manifest.json").exists()
+        found[name] = {
+            "selection": packed.selection,
+            "documents": packed.num_documents,
+            "tokens": packed.tokens_in,
+            "windows": list(packed.windows),
+            "files": _files(folder) if standing else None,
+        }
+    return found
+
+
+def _files(folder: Path) -> dict[str, Any]:
+    """Hash of each packed file, after its bytes were read and compared."""
+    read_packed(folder, hashes=True)
+    files: dict[str, Any] = json.loads((folder / "manifest.json").read_text("utf-8"))["files"]
+    return files
+
+
+def verify(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="assay verify",
+        description="Compare a corpus or mixture with its frozen file: what differs, and why. "
+        "Exit code 0 where inputs, tokenizer, held-out sets and all tables are the same, else 2.",
+        epilog="examples:\n  assay verify web.frozen.json\n"
+        "  assay verify web.frozen.json /mnt/copy/web\n"
+        "  assay verify web.frozen.json --rebuild /mnt/again",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("frozen", type=Path, help="file of `assay freeze`")
+    parser.add_argument("corpus", type=Path, nargs="?", help="default: where it lay when frozen")
+    parser.add_argument(
+        "--rebuild",
+        type=Path,
+        metavar="FOLDER",
+        help="make the corpus again from its inputs and settings, into FOLDER/<name>, and compare",
+    )
+    parser.add_argument("--workers", type=int, default=1, help="of --rebuild (default: 1)")
+    options = parser.parse_args(argv)
+    found = check_version(_read(options.frozen), options.frozen)
+    if (options.corpus or options.rebuild) and len(found["corpora"]) > 1:
+        parser.error("this file holds several corpora: verify them where they lie")
+    same = True
+    for name, before in found["corpora"].items():
+        root = options.corpus or Path(before["folder"])
+        if options.rebuild:
+            root = rebuild(before, options.rebuild, options.workers)
+        same &= _told(f"corpus {name} ({root})", differences(before, frozen_corpus(root)))
+    if "mixture" in found and not (options.corpus or options.rebuild):
+        mixture = found["mixture"]
+        now = frozen(Path(mixture["file"]))["mixture"]
+        lines = [
+            ("packed", f"source {source}: {before}, now {now['packed'].get(source)}")
+            for source, before in mixture["packed"].items()
+            if before != now["packed"].get(source)
+        ]
+        if mixture["settings"] != now["settings"]:
+            lines.append(("settings", "the mixture file says something else"))
+        same &= _told(f"mixture ({mixture['file']})", lines, must=("packed",))
+    return 0 if same else 2
+
+
+def _read(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except ValueError:
+        raise CorpusError(
+            f"{path}: not readable as JSON; a frozen file comes from `assay freeze`"
+        ) from None
+
+
+def _told(what: str, lines: list[tuple[str, str]], must: tuple[str, ...] = MUST_AGREE) -> bool:
+    """Print what differs; returns whether all that must agree does."""
+    same = not any(section in must for section, _ in lines)
+    print(f"{what}: {'the same' if same else 'differs'}")
+    for section, line in lines:
+        print(f"  {section}: {line}")
+    return same
+
+
+def rebuild(before: dict[str, Any], folder: Path, workers: int) -> Path:
+    """Make a frozen corpus again in `folder`; returns where it stands.
+
+    Raises:
+        CorpusError: input files are not what they were, or the folder is taken.
+    """
+    root: Path = folder.resolve() / before["name"]  # held-out sets carry the name of the folder
+    if "-limit-" in before["name"]:
+        raise CorpusError(f"{before['name']}: a corpus of --limit is not made again; freeze all")
+    if root.exists():
+        raise CorpusError(f"{root} stands already; name another folder for --rebuild")
+    changed = changed_inputs(before)
+    if changed:
+        listed = "\n".join(f"  {line}" for line in changed)
+        raise CorpusError(f"inputs are not what they were, so nothing was made:\n{listed}")
+    from pipeline import runners
+    from pipeline.prepare import prepare
+
+    settings = check(before["settings"], CorpusSettings, "frozen settings")
+    settings = settings.model_copy(update={"output": str(root)})
+    prepare(settings, runners.choose("processes", workers, [], str(root)))
+    return root

@@ -1,0 +1,175 @@
+"""`assay gc`: what nothing refers to, shown; with --delete, removed.
+
+Of a finished corpus that nobody holds: packed selections that no run and no mixture means, token
+ids of former tokenizers, signal groups and plain shards that the settings no longer name, parts that
+no commit record names, and what killed attempts left. Held-out sets are never touched. What it
+cannot read counts as used.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from mixtures.packing import Packing, selection_hash
+from mixtures.select import select
+from mixtures.spec import load_mixture
+from mixtures.tokens import tokens_fingerprint
+from pipeline.corpus import CorpusError, locked, manifest
+from pipeline.files import read_json
+from pipeline.shards import load_shards, spill_folder
+from trainer.inventory import Inventory, look, num_bytes
+
+TABLES = ("documents", "signals", "tokens", "rejects", "signatures", "pairs", "clusters", "joins")
+EXAMPLE = """examples:
+  assay gc                          what could go, and how much that is
+  assay gc runs studies --delete
+
+Runs and mixtures outside of the folders that you name are not seen: name all of them."""
+
+
+@dataclass(frozen=True)
+class Garbage:
+    path: Path
+    why: str
+    bytes: int
+
+
+def gc(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="assay gc",
+        description="Show what nothing refers to; with --delete, remove it.",
+        epilog=EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("folders", type=Path, nargs="*", help="where to look (default: here)")
+    parser.add_argument("--delete", action="store_true", help="remove it (default: show it)")
+    options = parser.parse_args(argv)
+    found = look(options.folders or [Path()])
+    total = 0
+    for root in found.corpora:
+        try:
+            with locked(root), _packing_held(root):
+                for item in garbage(root, found):
+                    print(f"{item.bytes / 1e6:>12,.1f} MB  {item.path}: {item.why}")
+                    total += item.bytes
+                    if options.delete:
+                        remove(item.path)
+        except CorpusError as error:
+            print(f"left alone: {error}", file=sys.stderr)
+    done = "removed" if options.delete else "could go; --delete removes it"
+    print(
+        f"{total / 1e6:,.1f} MB of {len(found.corpora)} corpora {done}; "
+        f"{len(found.runs)} runs and {len(found.mixtures)} mixtures were asked"
+    )
+    return 0
+
+
+def remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+@contextmanager
+def _packing_held(root: Path) -> Iterator[None]:
+    """Nobody packs a selection of this corpus meanwhile: runs pack without holding the corpus."""
+    if not (root / "packed").exists():
+        yield
+        return
+    with open(root / "packed" / ".lock", "a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def garbage(root: Path, found: Inventory) -> list[Garbage]:
+    """What nothing refers to in the corpus at `root`; call it while holding the corpus.
+
+    Raises:
+        CorpusError: of another format version.
+    """
+    left = [(path, "left by a killed attempt") for path in sorted(root.rglob(".*.tmp"))]
+    left += [(p, "left by a killed attempt") for p in sorted((root / "packed").glob(".*.attempt"))]
+    if (root / "corpus.json").exists():
+        known = manifest(root)
+        left += _packed(root, found)
+        left += _tokens(root, known["tokenizer"]["hash"], found)
+        kept = {"normalize", *known["signals"]}
+        for path in sorted((root / "signals").glob("*")):
+            if path.name not in kept:
+                left.append((path, "a signal group that the settings no longer name"))
+                left.append((root / "stats/signals" / path.name, "its commit records"))
+        files = {spill_folder((s.source, p.file)) for s in load_shards(root) for p in s.pieces}
+        for path in sorted((root / "cut").glob("*")):
+            if path.relative_to(root) not in files:
+                left.append((path, "plain shards of an input that is gone"))
+        gone = {path for path, _ in left}
+        left += [(path, "no commit record names it") for path in _orphans(root, gone)]
+    return [Garbage(path, why, num_bytes(path)) for path, why in left if path.exists()]
+
+
+def _packed(root: Path, found: Inventory) -> list[tuple[Path, str]]:
+    meant = set(found.selections())
+    for mixture in found.mixtures_of(root):
+        try:
+            meant |= selections_of(mixture)
+        except ValueError as error:
+            print(f"packed selections of {root} stay, for {mixture}: {error}", file=sys.stderr)
+            return []
+    return [
+        (path, "no run or mixture means this selection")
+        for path in sorted((root / "packed").glob("[!.]*"))
+        if path.name not in meant
+    ]
+
+
+def selections_of(mixture_path: Path) -> set[str]:
+    """Hashes of the selections that a mixture means.
+
+    Raises:
+        ValueError: it cannot be used as it stands.
+    """
+    mixture = load_mixture(mixture_path)
+    selection = select(mixture)
+    length = mixture.sequence_length
+    found = set()
+    for name, documents in selection.documents.items():
+        root = Path(mixture.corpora[mixture.sources[name].corpus])
+        packing = Packing(mixture.seed, length, selection.tokenizer, tokens_fingerprint(root))
+        found.add(selection_hash(documents, packing))
+    return found
+
+
+def _tokens(root: Path, current: str, found: Inventory) -> list[tuple[Path, str]]:
+    """Token ids of former tokenizers that no run refers to."""
+    used = {current, *found.tokenizers()}
+    return [
+        (folder, why)
+        for path in sorted((root / "tokens").glob("[!.]*"))
+        if path.name not in used
+        for folder, why in (
+            (path, "token ids of a former tokenizer"),
+            (root / "stats/tokens" / path.name, "their commit records"),
+            (root / "merged/tokens" / path.name, "their merged counts"),
+        )
+    ]
+
+
+def _orphans(root: Path, gone: set[Path]) -> Iterator[Path]:
+    """Parts of tables that no commit record names."""
+    named = {
+        name
+        for path in (root / "stats").rglob("part-*.json")
+        for name in read_json(path)["outputs"]
+    }
+    for table in TABLES:
+        for path in sorted((root / table).rglob("part-*")):
+            if str(path.relative_to(root)) not in named and gone.isdisjoint(path.parents):
+                yield path
