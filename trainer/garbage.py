@@ -1,9 +1,9 @@
 """`assay gc`: what nothing refers to, shown; with --delete, removed.
 
 Of a finished corpus that nobody holds: packed selections that no run and no mixture means, token
-ids of former tokenizers, signal groups and plain shards that the settings no longer name, parts that
-no commit record names, and what killed attempts left. Held-out sets are never touched. What it
-cannot read counts as used.
+ids of former tokenizers, signal groups and plain shards that the settings no longer name, parts
+that no commit record names, and what killed attempts left. Held-out sets are never touched. What
+it cannot read counts as used.
 """
 
 from __future__ import annotations
