@@ -15,7 +15,7 @@ from pipeline.files import read_json
 from pipeline.prepare import check, plan_job
 from pipeline.readers import Piece
 from pipeline.readers.files import file_size
-from pipeline.readers.formats import cut
+from pipeline.readers.formats import READERS, cut, format_of
 from pipeline.readers.streams import BrokenStream, chunks
 from pipeline.run import run_part, run_sweep
 from pipeline.settings import CorpusSettings
@@ -114,17 +114,17 @@ def _pieces(
 
 
 def _head(path: str, file: str, folder: Path) -> Piece:
-    """The first SAMPLE_BYTES of a compressed stream, to the last line end, as a plain file."""
-    head = bytearray()
-    with contextlib.suppress(BrokenStream):
-        for chunk in chunks(path):
-            head += chunk
-            if len(head) >= SAMPLE_BYTES:
-                break
-    whole = head[: head.rfind(b"\n") + 1]
+    """The first SAMPLE_BYTES of a compressed stream, to the end of a record, as a plain file."""
+    borders = READERS[format_of(file)].borders
+    assert borders is not None, f"{file}: `cut` says that it is to be spilled"
     folder.mkdir(parents=True)
-    (folder / "head").write_bytes(whole)
-    return Piece(str(folder / "head"), file, num_bytes=len(whole))
+    head = folder / "head"
+    with open(head, "wb") as written, contextlib.suppress(BrokenStream):
+        for chunk in borders(chunks(path), SAMPLE_BYTES):
+            if chunk is None:
+                break
+            written.write(chunk)
+    return Piece(str(head), file, num_bytes=head.stat().st_size, spilled=True)
 
 
 def _sample(pieces: list[tuple[str, Piece]], totals: dict[str, int]) -> list[tuple[str, Piece]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,8 @@ from pipeline.readers.spill import spill
 from pipeline.settings import CorpusSettings
 
 Key = tuple[str, str]  # source, file
+
+MAX_PIECES = 4_096  # of one shard: as many tiny files take a worker some seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +90,9 @@ def plan_shards(
     if not shards:
         raise ConfigError(f"the inputs hold no record: all {len(files)} files are empty")
     planned = {"shard_bytes": shard_bytes, "files": entries, "shards": shards}
+    _cut_again(root, planned, files)
     if planned != known:
-        write_json(path, planned)
+        write_json(path, planned, indent=None)
     return load_shards(root)
 
 
@@ -100,7 +103,8 @@ def write_shards(root: Path, files: dict[Key, str], pieces: list[tuple[str, Piec
         for (source, file), path in files.items()
     ]
     shards = [_shard(root, part, s, [piece]) for part, (s, piece) in enumerate(pieces)]
-    write_json(root / "inputs.json", {"shard_bytes": 0, "files": entries, "shards": shards})
+    planned = {"shard_bytes": 0, "files": entries, "shards": shards}
+    write_json(root / "inputs.json", planned, indent=None)
 
 
 def load_shards(root: Path) -> list[Shard]:
@@ -118,15 +122,15 @@ def _load(path: Path, version: int) -> tuple[Shard, ...]:
     for entry in known["shards"]:
         source = entry["source"]
         content = [[piece, files[source, piece["file"]]["hash"]] for piece in entry["pieces"]]
-        pieces = (
+        pieces = tuple(
             _piece(path.parent, piece, files[source, piece["file"]]) for piece in entry["pieces"]
         )
         shards.append(
             Shard(
                 part=entry["part"],
                 source=source,
-                pieces=tuple(pieces),
-                text_bytes=sum(piece["num_bytes"] for piece in entry["pieces"]),
+                pieces=pieces,
+                text_bytes=sum(piece.num_bytes for piece in pieces),
                 version=xxhash.xxh3_128_hexdigest(repr(content).encode()),
             )
         )
@@ -135,9 +139,8 @@ def _load(path: Path, version: int) -> tuple[Shard, ...]:
 
 def _piece(root: Path, stored: dict[str, Any], entry: dict[str, Any]) -> Piece:
     """A piece as it can be opened; a stored one has a path only where it was spilled."""
-    return Piece(
-        **{**stored, "path": str(root / stored["path"]) if stored["path"] else entry["path"]}
-    )
+    inside = stored.get("path")
+    return Piece(**{**stored, "path": str(root / inside) if inside else entry["path"]})
 
 
 def _key(entry: dict[str, Any]) -> Key:
@@ -187,16 +190,19 @@ def _cut(
     shards: list[dict[str, Any]] = []
     entries: list[dict[str, Any]] = []
     gathered: list[Piece] = []
+    size = 0  # of what is gathered
     for key, path in files.items():
         pieces = cut(path, key[1], shard_bytes)
-        if pieces is None:  # a stream too large for one piece: written out once, plain
+        if pieces is None:  # a stream too large for one piece: written out once, as shards
             pieces = spill(path, key[1], root / spill_folder(key), shard_bytes)
         parts = set()
         for piece in pieces:
-            if gathered and sum(p.num_bytes for p in gathered) + piece.num_bytes > shard_bytes:
+            full = size + piece.num_bytes > shard_bytes or len(gathered) == MAX_PIECES
+            if gathered and full:
                 shards.append(_shard(root, next_part + len(shards), source, gathered))
-                gathered = []
+                gathered, size = [], 0
             gathered.append(piece)
+            size += piece.num_bytes
             parts.add(next_part + len(shards))
         entries.append(
             {
@@ -215,18 +221,38 @@ def _cut(
 
 
 def spill_folder(key: Key) -> Path:
-    """Where the plain shards of a large compressed file stand, in the corpus."""
+    """Where the shards of a large compressed file stand, in the corpus."""
     return Path("cut") / xxhash.xxh3_64_hexdigest("\0".join(key).encode())
 
 
 def _shard(root: Path, part: int, source: str, pieces: Iterable[Piece]) -> dict[str, Any]:
-    """A shard as inputs.json keeps it: paths of input files stand there once, with the file."""
+    """A shard as inputs.json keeps it: of a piece what is not the default; paths of input files
+    stand there once, with the file."""
     stored = []
     for piece in pieces:
-        inside = Path(piece.path).is_relative_to(root / "cut")
-        path = str(Path(piece.path).relative_to(root)) if inside else ""
-        stored.append(asdict(replace(piece, path=path)))
+        row = {
+            name: getattr(piece, name)
+            for name, default in _DEFAULTS.items()
+            if getattr(piece, name) != default
+        }
+        path = {"path": str(Path(piece.path).relative_to(root))} if piece.spilled else {}
+        stored.append({"file": piece.file, **path, **row})
     return {"part": part, "source": source, "pieces": stored}
+
+
+_DEFAULTS = {field.name: field.default for field in fields(Piece)[2:]}  # all but path and file
+
+
+def _cut_again(root: Path, planned: dict[str, Any], files: dict[Key, str]) -> None:
+    """Make the shards of large compressed files that are no longer there."""
+    lost = {
+        (shard["source"], piece["file"])
+        for shard in planned["shards"]
+        for piece in shard["pieces"]
+        if piece.get("spilled") and not (root / piece["path"]).exists()
+    }
+    for key in sorted(lost):
+        spill(files[key], key[1], root / spill_folder(key), planned["shard_bytes"])
 
 
 def content_hash(path: str) -> str:

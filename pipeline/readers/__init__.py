@@ -6,7 +6,9 @@ A reader is two plain functions:
     read(piece, source, extractor) -> Iterator[Record | Bad]
 
 `cut` returns None for a stream that cannot be entered in the middle and is too large for one piece:
-`spill.py` makes plain shards of it first.
+`spill.py` makes shards of it first, at the borders that a third function finds:
+
+    borders(stream, shard_bytes) -> Iterator[bytes | None]   the stream, None where to cut
 
 Every record of the input comes out once, as a `Record` or as a `Bad` with its reason: one bad byte
 costs one record, a truncated stream keeps what stands before the cut. A record belongs to the piece
@@ -35,6 +37,7 @@ class Piece:
     end: int | None = None
     base: int = 0
     num_bytes: int = 0  # of uncompressed text, about: balances shards, no more
+    spilled: bool = False  # `path` is a shard of ours
     broken: str = ""  # behind the last spilled shard: why the original stream breaks off here
 
 

@@ -29,12 +29,17 @@ def list_files(pattern: str) -> list[tuple[str, str]]:
 
 def file_size(path: str) -> int:
     """Bytes of the file as it lies on disk."""
+    if "://" not in path:
+        return os.stat(path).st_size
     store, inner = fsspec.url_to_fs(path)
     return int(store.size(inner))
 
 
 def file_version(path: str) -> str:
-    """Changes when the file does: a hash of what its store says of it (size, date, ETag ...)."""
+    """Changes when the file does: what its store says of it (size, date, ETag ...)."""
+    if "://" not in path:  # fsspec asks the same, 20 times as slow: 100,000 files count
+        state = os.stat(path)
+        return f"{state.st_size} {state.st_mtime_ns} {state.st_ino}"
     store, inner = fsspec.url_to_fs(path)
     return str(store.ukey(inner))
 

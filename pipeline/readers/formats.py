@@ -37,6 +37,7 @@ class Reader:
     # A reject as it lies in its file (path, offset, num_bytes); None: offsets count no bytes.
     raw: Callable[[str, int, int], str] | None = streams.text_at
     extra: tuple[str, str] | None = None  # a module that not everybody has, and its extra
+    borders: Callable[[Iterator[bytes], int], Iterator[bytes | None]] | None = None
 
 
 def reader_of(name: str) -> Read:
@@ -54,9 +55,9 @@ def reader_of(name: str) -> Read:
 
 
 READERS: dict[str, Reader] = {
-    "jsonl": Reader((".jsonl", ".ndjson", ".json"), jsonl.cut, jsonl.read),
+    "jsonl": Reader((".jsonl", ".ndjson", ".json"), jsonl.cut, jsonl.read, borders=jsonl.borders),
     "parquet": Reader((".parquet",), parquet.cut, parquet.read, parquet.row_text),
-    "warc": Reader((".warc", ".wet"), warc.cut, warc.read),
+    "warc": Reader((".warc", ".wet"), warc.cut, warc.read, borders=warc.borders),
     "text": Reader((".txt", ".text"), document.cut, document.read_text),
     "markdown": Reader((".md", ".markdown"), document.cut, document.read_markdown),
     "html": Reader((".html", ".htm", ".xhtml"), document.cut, document.read_html),

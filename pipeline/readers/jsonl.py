@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -15,7 +16,7 @@ import orjson
 
 from pipeline.readers import Bad, Piece, Record, excerpt
 from pipeline.readers.rows import from_row
-from pipeline.readers.streams import BrokenStream, chunks, compression
+from pipeline.readers.streams import BrokenStream, chunks, compression, stream_of
 from pipeline.settings import Input
 
 MAX_LINE_BYTES = 256_000_000  # a longer line is `too_long`: 8 x the text of a default shard
@@ -39,6 +40,20 @@ def cut(path: str, file: str, size: int, shard_bytes: int) -> list[Piece] | None
         Piece(path, file, begin, end, base=begin, num_bytes=end - begin)
         for begin, end in pairwise(borders)
     ]
+
+
+def borders(stream: Iterator[bytes], shard_bytes: int) -> Iterator[bytes | None]:
+    """The stream, with None behind each line end at which `shard_bytes` came since the last."""
+    size = 0
+    for chunk in stream:
+        at = 0
+        while end := chunk.find(b"\n", at + max(shard_bytes - size - 1, 0)) + 1:
+            yield chunk[at:end]
+            yield None
+            at, size = end, 0
+        if at < len(chunk):
+            yield chunk[at:] if at else chunk
+            size += len(chunk) - at
 
 
 def read(piece: Piece, source: Input, extractor: str) -> Iterator[Record | Bad]:
@@ -99,17 +114,11 @@ def lines_of(piece: Piece) -> Iterator[Line]:
     """The lines whose first byte lies in the piece; offsets are those of the original stream."""
     end = None if piece.end is None else piece.base + piece.end - piece.begin
     if piece.begin == 0:
-        return lines(_until_broken(chunks(piece.path), piece.broken), piece.base, end)
+        return lines(stream_of(replace(piece, end=None)), piece.base, end)
     # One byte back: the first line is then either empty, or the rest of the line before.
     found = lines(chunks(piece.path, piece.begin - 1), piece.base - 1, end)
     next(found, None)
     return found
-
-
-def _until_broken(stream: Iterator[bytes], broken: str) -> Iterator[bytes]:
-    yield from stream
-    if broken:
-        raise BrokenStream(*broken.split(": ", 1))
 
 
 def lines(stream: Iterator[bytes], offset: int, end: int | None = None) -> Iterator[Line]:

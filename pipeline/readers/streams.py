@@ -22,6 +22,8 @@ import fsspec
 import zstandard
 from zlib_ng import zlib_ng
 
+from pipeline.readers import Piece
+
 Compression = Literal["gzip", "zstd", "bzip2", "xz"]
 
 STORE_BYTES = 8 << 20  # asked of a store at once: a request takes about as long as 5 MB
@@ -81,6 +83,26 @@ def chunks(path: str, begin: int = 0, end: int | None = None) -> Iterator[bytes]
             yield from _unpack(_blocks(file, ZSTD_BYTES, end), kind)
 
 
+def stream_of(piece: Piece) -> Iterator[bytes]:
+    """The bytes of a piece; behind the last spilled one stands the fault of the original stream.
+
+    Raises:
+        BrokenStream: as `chunks`.
+        OSError: a spilled shard is damaged.
+    """
+    try:
+        yield from chunks(piece.path, piece.begin, piece.end)
+    except BrokenStream as error:
+        if not piece.spilled:
+            raise
+        raise OSError(
+            f"{piece.path}: this shard of {piece.file} is damaged ({error.detail}); "
+            "delete it and call again: it is cut anew"
+        ) from None
+    if piece.broken:
+        raise BrokenStream(*piece.broken.split(": ", 1))
+
+
 def text_at(path: str, offset: int, num_bytes: int) -> str:
     """A range of the uncompressed stream, undecodable bytes as U+FFFD; what there is of it where
     the stream is broken."""
@@ -130,27 +152,32 @@ def _gunzip(blocks: Iterator[bytes]) -> Iterator[bytes]:
         raise BrokenStream("truncated_gzip", "the gzip stream ends before its end-of-stream marker")
 
 
-def members(path: str) -> Iterator[tuple[int, int]]:
-    """Where each member of a gzip file begins: (byte of the file, byte of the stream).
+def members(path: str, max_bytes: int) -> list[tuple[int, int]] | None:
+    """Where each member of a gzip file begins: (byte of the file, byte of the stream); None where
+    one holds more than `max_bytes` of the stream.
 
     Ends at a fault without a word: `chunks` reports it when it comes there.
     """
+    found: list[tuple[int, int]] = []
     with open_file(path) as file:
         at = total = 0
         member = None
         for block in _blocks(file, PACKED_BYTES, None):
             while block:
                 if member is None:
-                    yield at, total
+                    found.append((at, total))
                     member = zlib_ng.decompressobj(wbits=31)
                 try:
                     total += len(member.decompress(block))
                 except zlib_ng.error:
-                    return
+                    return found
+                if total - found[-1][1] > max_bytes:
+                    return None
                 at += len(block) - len(member.unused_data)
                 block = member.unused_data
                 if member.eof:
                     member = None
+    return found
 
 
 def _salvage(member: zlib_ng._Decompress, block: bytes) -> bytes:

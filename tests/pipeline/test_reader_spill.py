@@ -10,6 +10,7 @@ import pytest
 from pipeline.readers import Bad, Piece, Record, jsonl
 from pipeline.readers.formats import read
 from pipeline.readers.spill import spill
+from pipeline.readers.streams import chunks
 from pipeline.settings import Input
 
 SOURCE = Input(source="t", files="*.jsonl")
@@ -34,25 +35,43 @@ def test_spill_gives_the_same_records(tmp_path: Path, cut_off: int) -> None:
     whole = _read([Piece(str(path), path.name)])
     assert jsonl.cut(str(path), path.name, path.stat().st_size, 3_000) is None
     pieces = spill(str(path), "in.jsonl.gz", tmp_path / "spilled", 3_000)
-    sizes = [Path(p.path).stat().st_size for p in pieces]
+    sizes = [len(b"".join(chunks(p.path))) for p in pieces]
     assert all(3_000 <= size < 3_100 for size in sizes[:-1])
+    assert [p.num_bytes for p in pieces] == sizes
     assert [p.base for p in pieces] == [sum(sizes[:i]) for i in range(len(sizes))]
+    assert Path(pieces[1].path).name == f"{sizes[0]:015d}-{sizes[0] + sizes[1]:015d}.zst"
     assert _read(pieces) == whole
     assert {p.file for p in pieces} == {"in.jsonl.gz"}
 
 
-def test_spill_goes_on_after_the_last_finished_shard(tmp_path: Path) -> None:
+@pytest.mark.parametrize("cut_off", [0, 400])
+def test_spill_goes_on_after_the_last_finished_shard(tmp_path: Path, cut_off: int) -> None:
     path = _gz(tmp_path)
+    path.write_bytes(path.read_bytes()[: path.stat().st_size - cut_off])
     pieces = spill(str(path), "f.jsonl.gz", tmp_path / "s", 3_000)
     expected = [Path(p.path).read_bytes() for p in pieces]
-    for name in ["done.json", "00004.part", "00005.part"]:
-        (tmp_path / "s" / name).unlink()
-    for gone in pieces[6:]:
+    (tmp_path / "s" / "done.json").unlink()
+    for gone in pieces[4:]:
         Path(gone.path).unlink()
     kept = Path(pieces[3].path).stat().st_mtime_ns
     assert spill(str(path), "f.jsonl.gz", tmp_path / "s", 3_000) == pieces
     assert [Path(p.path).read_bytes() for p in pieces] == expected
     assert Path(pieces[3].path).stat().st_mtime_ns == kept
+
+
+def test_a_damaged_shard_is_no_reject_and_comes_again_when_deleted(tmp_path: Path) -> None:
+    path = _gz(tmp_path)
+    pieces = spill(str(path), "f.jsonl.gz", tmp_path / "s", 3_000)
+    shard = Path(pieces[2].path)
+    expected = bytearray(shard.read_bytes())
+    shard.write_bytes(expected[:-1] + bytes([expected[-1] ^ 1]))  # its checksum
+    with pytest.raises(
+        OSError, match=r"this shard of f\.jsonl\.gz is damaged .*; delete it and call"
+    ):
+        _read(pieces)
+    shard.unlink()
+    assert spill(str(path), "f.jsonl.gz", tmp_path / "s", 3_000) == pieces
+    assert shard.read_bytes() == expected
 
 
 def test_spill_of_a_stream_that_breaks_at_once(tmp_path: Path) -> None:
@@ -71,4 +90,4 @@ def test_a_changed_file_is_spilled_again(tmp_path: Path) -> None:
     pieces = spill(str(path), "in.jsonl.gz", tmp_path / "s", 3_000)
     assert _read(pieces) == _read([Piece(str(path), path.name)])
     assert spill(str(path), "in.jsonl.gz", tmp_path / "s", 30_000)[0].base == 0
-    assert len(list((tmp_path / "s").glob("*.part"))) == 1
+    assert len(list((tmp_path / "s").glob("*.zst"))) == 1

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import pytest
 
+from pipeline import shards
 from pipeline.config import ConfigError
+from pipeline.files import read_json
 from pipeline.shards import Key, load_shards, plan_shards
 
 
@@ -82,3 +85,37 @@ def test_another_shard_size_cuts_everything_anew_under_new_numbers(tmp_path: Pat
     plan_shards(tmp_path / "r", files, 1000)
     plan_shards(tmp_path / "r", files, 5000)
     assert cover(tmp_path / "r") == [(2, "a.jsonl", 0)]
+
+
+def test_a_shard_holds_so_many_files_at_most(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shards, "MAX_PIECES", 3)
+    files = write(tmp_path, {f"{i}.jsonl": 100 for i in range(7)})
+    plan_shards(tmp_path / "r", files, 10_000)
+    assert [len(shard.pieces) for shard in load_shards(tmp_path / "r")] == [3, 3, 1]
+
+
+def test_shards_of_a_large_compressed_file_that_are_gone_are_cut_again(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl.gz"
+    path.write_bytes(gzip.compress(b"".join(b'{"text":"%d"}\n' % i for i in range(2_000))))
+    files = {("s", "a.jsonl.gz"): str(path)}
+    before = plan_shards(tmp_path / "r", files, 5_000)
+    assert [shard.text_bytes for shard in before][:3] == [5_005, 5_010, 5_003]
+    pieces = [piece for shard in before for piece in shard.pieces]
+    assert all(piece.spilled and Path(piece.path).exists() for piece in pieces)
+    assert sum(piece.num_bytes for piece in pieces) == 10 * 13 + 90 * 14 + 900 * 15 + 1_000 * 16
+    Path(pieces[3].path).unlink()
+    assert plan_shards(tmp_path / "r", files, 5_000) == before
+    assert all(Path(piece.path).exists() for piece in pieces)
+
+
+def test_what_inputs_json_keeps_of_a_piece(tmp_path: Path) -> None:
+    files = write(tmp_path, {"a.jsonl": 400, "b.jsonl": 1_500})
+    plan_shards(tmp_path / "r", files, 1_000)
+    stored = read_json(tmp_path / "r" / "inputs.json")["shards"]
+    assert [shard["pieces"] for shard in stored] == [
+        [{"file": "a.jsonl", "end": 400, "num_bytes": 400}],
+        [{"file": "b.jsonl", "end": 1_000, "num_bytes": 1_000}],
+        [{"file": "b.jsonl", "begin": 1_000, "end": 1_500, "base": 1_000, "num_bytes": 500}],
+    ]
