@@ -7,6 +7,8 @@ documents to 2 (marin PR #7591, issue #6854).
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
 import numpy as np
 import numpy.typing as npt
 
@@ -28,6 +30,39 @@ def components(edges: Edges) -> tuple[Docs, npt.NDArray[np.int64]]:
     nodes, ends = np.unique(edges, return_inverse=True)
     parents, _ = _unite(ends.reshape(-1, 2), len(nodes))
     return nodes, parents
+
+
+def streamed_components(
+    edges: Callable[[], Iterable[Edges]],
+) -> tuple[Docs, npt.NDArray[np.int64]]:
+    """Components of edges between `part << 32 | row` that come in pieces; called twice.
+
+    Returns: the nodes, ascending, and for each a number that its component has alone. Memory is
+    4 bytes for each row of a part up to the last that is a node, and 16 a node; never all edges.
+    """
+    heights = np.zeros(0, np.int64)  # of each part, rows up to the last that is a node
+    for piece in edges():
+        parts, rows = _part_and_row(piece.reshape(-1))
+        heights = np.pad(heights, (0, max(0, parts.max(initial=-1) + 1 - len(heights))))
+        np.maximum.at(heights, parts, rows + 1)
+    starts = np.append(0, np.cumsum(heights))
+    narrow = starts[-1] < 1 << 31
+    parents = np.arange(starts[-1], dtype=np.int32 if narrow else np.int64)
+    is_node = np.zeros(len(parents), np.bool_)
+    for piece in edges():
+        parts, rows = _part_and_row(piece.reshape(-1))
+        ends = starts[parts] + rows
+        is_node[ends] = True
+        _unite_all(ends.reshape(-1, 2), parents)
+    _resolve(parents)
+    places = np.flatnonzero(is_node)
+    parts = np.searchsorted(starts, places, side="right") - 1
+    nodes = parts.astype(np.uint64) << np.uint64(32) | (places - starts[parts]).astype(np.uint64)
+    return nodes, parents[places].astype(np.int64)
+
+
+def _part_and_row(docs: Docs) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    return (docs >> np.uint64(32)).astype(np.int64), (docs & np.uint64(0xFFFFFFFF)).astype(np.int64)
 
 
 def spanning_forest(edges: Edges) -> Edges:
@@ -60,17 +95,29 @@ def verified_pairs(
 
 @kernel
 def _unite(ends: Array, num_nodes: int) -> tuple[Array, Array]:
-    """Union-find with path halving; the smallest node is the root. Also which edges joined."""
+    """Union-find; the smallest node is the root. Also which edges joined."""
     parents = np.arange(num_nodes)
+    joins = _unite_all(ends, parents)
+    _resolve(parents)
+    return parents, joins
+
+
+@kernel
+def _unite_all(ends: Array, parents: Array) -> Array:
+    """Join the two ends of every edge, with path halving; returns which edges joined."""
     joins = np.zeros(len(ends), np.bool_)
     for e in range(len(ends)):
         a = _root(parents, ends[e, 0])
         b = _root(parents, ends[e, 1])
         joins[e] = a != b
         parents[max(a, b)] = min(a, b)
-    for node in range(num_nodes):
+    return joins
+
+
+@kernel
+def _resolve(parents: Array) -> None:
+    for node in range(len(parents)):
         parents[node] = parents[parents[node]]  # parents are smaller, so already roots
-    return parents, joins
 
 
 @kernel

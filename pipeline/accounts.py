@@ -17,7 +17,7 @@ from pipeline.stages import JOINS, Job
 
 def records_of(job: Job, stage: str) -> list[dict[str, Any]]:
     """The commit records of a stage, by part or partition."""
-    parts = range(JOINS[stage].partitions) if stage in JOINS else job.parts
+    parts = range(JOINS[stage].partitions(job)) if stage in JOINS else job.parts
     return [read_json(record_path(job.root, job.record_name(stage), part)) for part in parts]
 
 

@@ -53,12 +53,11 @@ class Join(beam.PTransform):
         self.job, self.stage = job, stage
 
     def expand(self, elements: beam.PCollection) -> beam.PCollection:
+        partitions = JOINS[self.stage].partitions(self.job)
         return (
             elements
             | "To partitions"
-            >> beam.FlatMap(_to_partitions, JOINS[self.stage].partitions).with_output_types(
-                tuple[int, int]
-            )
+            >> beam.FlatMap(_to_partitions, partitions).with_output_types(tuple[int, int])
             | "Group" >> beam.GroupByKey()
             | "Run" >> beam.Map(_join, self.job, self.stage).with_output_types(int)
         )

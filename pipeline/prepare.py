@@ -25,7 +25,7 @@ from pipeline.runners import Chosen
 from pipeline.schema import FORMAT_VERSION, document_id
 from pipeline.settings import CorpusSettings
 from pipeline.shards import Shard, input_files, plan_shards, spill_folder
-from pipeline.stages import Job
+from pipeline.stages import JOINS, Job
 from pipeline.staleness import make_job, missing
 from pipeline.tokenizer import Encoder, choose_engine, find, load, save
 
@@ -238,9 +238,20 @@ def _prune(job: Job) -> None:
     tables += [f"signals/{path.name}" for path in (job.root / "signals").glob("*")]
     tables += tokens + [f"{folder}/counts" for folder in tokens]
     tables += [f"stats/{job.record_name(stage)}" for stage in job.part_stages]
-    for table in tables:
+    wanted_parts = dict.fromkeys(tables, parts)
+    partitions = set(range(JOINS["pairs"].partitions(job)))
+    joined = (
+        "joins/forest",
+        "pairs",
+        "clusters",
+        "clusters/shingles",
+        "stats/forest",
+        "stats/pairs",
+    )
+    wanted_parts |= dict.fromkeys(joined, partitions)
+    for table, numbers in wanted_parts.items():
         for path in (job.root / table).glob("part-*"):
-            if corpus.part_number(path) not in parts:
+            if corpus.part_number(path) not in numbers:
                 path.unlink()
     files = {(shard.source, piece.file) for shard in job.shards for piece in shard.pieces}
     wanted = {spill_folder(key).name for key in files}

@@ -77,7 +77,7 @@ def _reads(job: Job, name: str, shard: Shard | None = None) -> list[Read]:
     """The commit records of a stage: of one part, of all parts, of all partitions of a join."""
     prints = fingerprints_of(job)
     if name in JOINS:
-        return [(name, n, prints.join(name)) for n in range(JOINS[name].partitions)]
+        return [(name, n, prints.join(name)) for n in range(JOINS[name].partitions(job))]
     shards = [shard] if shard is not None else prints.shards
     return [(job.record_name(name), s.part, prints.part(name, s)) for s in shards]
 

@@ -74,8 +74,8 @@ EDITS = pa.schema(
     ]
 )
 
-# One packed record per document and LSH band; `doc` is part << 32 | row.
-BAND_KEYS = pa.schema([("key", pa.uint64()), ("doc", pa.uint64())])
+# One packed record per content of a part and LSH band; `row` is that of its first document.
+BAND_KEYS = pa.schema([("key", pa.uint64()), ("row", pa.uint32())])
 
 # Members of candidate clusters, on their way to verification.
 CANDIDATES = pa.schema(

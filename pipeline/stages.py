@@ -17,7 +17,7 @@ from pipeline.settings import CorpusSettings, Input, Tokenizer
 from pipeline.shards import Shard, load_shards
 from pipeline.tokenizer import Encoder, load
 from pipeline.tokenizer_engines import Engine
-from pipeline.transforms import heldout, ingest, measure, near, tokenize
+from pipeline.transforms import heldout, ingest, measure, near, near_join, tokenize
 from pipeline.transforms.sweep import Stage
 
 
@@ -91,7 +91,7 @@ class TextStage:
 class Join:
     """Makes each of `partitions` from all parts of what it reads."""
 
-    partitions: int
+    partitions: Callable[[Job], int]
     after: tuple[str, ...]
     outputs: Callable[[Job, int], list[Path]]
     work: Callable[[Job, int], dict[str, Any]]
@@ -110,6 +110,11 @@ def _signals(group: str) -> TextStage:
 def _encoder(settings: Tokenizer, engine: Engine) -> Encoder:
     """The tokenizer, read once a process."""
     return load(settings, engine)
+
+
+def _partitions(job: Job) -> int:
+    """Of the join for near duplicates: by the size of the input, never by workers."""
+    return near_join.partitions(sum(shard.text_bytes for shard in job.shards))
 
 
 FIRST = ("ingest", "signals/language", "nominees")  # of a part, before held-out sets are chosen
@@ -154,31 +159,33 @@ PART_STAGES: dict[str, PartStage] = {
     "candidates": PartStage(
         ("ingest", "components"),
         lambda job, part: near.shingle_outputs(job.root, part),
-        lambda job, shard: near.shingle(job.root, job.settings.near, shard.part),
+        lambda job, shard: near.shingle(job.root, job.settings.near, shard.part, _partitions(job)),
     ),
 }
 
 JOINS: dict[str, Join] = {
     "forest": Join(
-        near.NUM_PARTITIONS,
+        _partitions,
         ("signatures",),
-        lambda job, partition: [near.forest_output(job.root, partition)],
-        lambda job, partition: near.forest(job.root, job.parts, partition),
+        lambda job, partition: [near_join.forest_output(job.root, partition)],
+        lambda job, partition: near_join.forest(job.root, job.parts, partition, _partitions(job)),
     ),
     "components": Join(
-        1,
+        lambda _: 1,
         ("forest",),
         lambda job, _: [near.components_output(job.root)],
-        lambda job, _: near.join(job.root),
+        lambda job, _: near_join.join(job.root, _partitions(job)),
     ),
     "pairs": Join(
-        near.NUM_PARTITIONS,
+        _partitions,
         ("candidates",),
-        lambda job, partition: near.verify_outputs(job.root, partition),
-        lambda job, partition: near.verify(job.root, job.settings.near, job.parts, partition),
+        lambda job, partition: near_join.verify_outputs(job.root, partition),
+        lambda job, partition: near_join.verify(
+            job.root, job.settings.near, job.parts, partition, _partitions(job)
+        ),
     ),
     "heldout": Join(
-        1,
+        lambda _: 1,
         ("ingest", "nominees"),
         lambda job, _: heldout.choose_outputs(job.root),
         lambda job, _: _choose(job),

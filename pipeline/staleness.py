@@ -48,10 +48,10 @@ def make_job(
             [encoder.hash, code("pipeline.tokenizer"), versions(["tokenizers", "fastokens"])],
         ),
         "signatures": ("near", [lsh, folding, versions(["datasketch"])]),
-        "forest": ("near", []),
-        "components": ("near", []),
+        "forest": ("near_join", []),
+        "components": ("near_join", []),
         "candidates": ("near", []),
-        "pairs": ("near", near["threshold"]),
+        "pairs": ("near_join", near["threshold"]),
         "nominees": ("heldout", [held.share, held.min_documents]),
         "heldout": (
             "heldout",
@@ -114,7 +114,8 @@ class Fingerprints:
                 [self.join(a)] if a in JOINS else [self.part(a, shard) for shard in self.shards]
                 for a in JOINS[name].after
             ]
-            self.known[key] = fingerprint(self.own[name], read)
+            partitions = JOINS[name].partitions(self.job)
+            self.known[key] = fingerprint(self.own[name], partitions, read)
         return self.known[key]
 
 
@@ -135,7 +136,7 @@ def missing(job: Job) -> dict[str, int]:
     found: dict[str, int] = {}
     for name in job.stages:
         if name in JOINS:
-            wanted = dict.fromkeys(range(JOINS[name].partitions), prints.join(name))
+            wanted = dict.fromkeys(range(JOINS[name].partitions(job)), prints.join(name))
         elif name == "matches" and found["heldout"]:  # of which sets is not known yet
             found[name] = len(prints.shards)
             continue

@@ -34,6 +34,13 @@ def write_columns(path: Path, schema: pa.Schema, columns: list[npt.NDArray[Any]]
         writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema))
 
 
+def write_table(path: Path, schema: pa.Schema, columns: list[pa.Array]) -> None:
+    """A Parquet table of whole columns."""
+    table = pa.table([c.cast(f.type) for c, f in zip(columns, schema, strict=True)], schema=schema)
+    with replacing(path) as temporary:
+        pq.write_table(table, temporary, compression="zstd")
+
+
 def write_rows(path: Path, schema: pa.Schema, rows: list[dict[str, Any]]) -> None:
     """A small Parquet table."""
     with replacing(path) as temporary:

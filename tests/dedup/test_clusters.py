@@ -12,7 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup.bands import band_keys, candidate_edges, key_records, sort_records
-from dedup.clusters import components, jaccard, spanning_forest, verified_pairs
+from dedup.clusters import (
+    components,
+    jaccard,
+    spanning_forest,
+    streamed_components,
+    verified_pairs,
+)
 from dedup.minhash import signatures
 from dedup.shingles import shingles
 
@@ -45,6 +51,19 @@ def test_components(edges: list[tuple[int, int]]) -> None:
     expected = _groups(edges)
     assert nodes.tolist() == sorted(expected)
     assert [int(nodes[label]) for label in labels] == [expected[n] for n in sorted(expected)]
+
+
+@given(st.lists(st.lists(st.tuples(*[st.tuples(st.integers(0, 3), st.integers(0, 9))] * 2))))
+def test_components_of_edges_in_pieces(
+    pieces: list[list[tuple[tuple[int, int], tuple[int, int]]]],
+) -> None:
+    """The same components as of all edges at once, whatever the pieces."""
+    named = [_edges([(a[0] << 32 | a[1], b[0] << 32 | b[1]) for a, b in piece]) for piece in pieces]
+    docs, labels = streamed_components(lambda: named)
+    nodes, roots = components(np.concatenate([_edges([]), *named]))
+    assert docs.tolist() == nodes.tolist()
+    same = {(int(label), int(root)) for label, root in zip(labels, roots, strict=True)}
+    assert len(same) == len(set(labels.tolist())) == len(set(roots.tolist()))
 
 
 def test_components_of_large_names_and_of_nothing() -> None:

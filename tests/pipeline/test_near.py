@@ -14,12 +14,13 @@ import pyarrow.parquet as pq
 import pytest
 from corpus_parts import content
 
+from dedup import clusters
 from dedup.shingles import shingles
 from pipeline import schema
 from pipeline.corpus import part_paths
 from pipeline.settings import Near
 from pipeline.tables import read_columns
-from pipeline.transforms import near
+from pipeline.transforms import near, near_join
 from pipeline.transforms.sweep import sweep
 
 NEAR = Near()
@@ -27,15 +28,15 @@ WORDS = [f"{a}{b}" for a in "ba be bi bo da de di do ka ke ki ko".split() for b 
 HANS = "海边山谷城里河岸院子车站集市学校庙前田间桥头村口码头林中楼上湖心老师渔夫医生孩子木匠船长"
 
 
-def join(root: Path, parts: list[int], settings: Near = NEAR) -> dict[str, dict[str, Any]]:
-    """All steps, one after another; their counters."""
-    counters = {f"sign {part}": sign(root, settings, part) for part in parts}
-    for partition in range(near.NUM_PARTITIONS):
-        counters[f"forest {partition}"] = near.forest(root, parts, partition)
-    counters["join"] = near.join(root)
-    counters |= {f"shingle {part}": near.shingle(root, settings, part) for part in parts}
-    for partition in range(near.NUM_PARTITIONS):
-        counters[f"verify {partition}"] = near.verify(root, settings, parts, partition)
+def join(root: Path, parts: list[int], num: int = 3) -> dict[str, dict[str, Any]]:
+    """All steps, one after another, in `num` partitions; their counters."""
+    counters = {f"sign {part}": sign(root, NEAR, part) for part in parts}
+    for partition in range(num):
+        counters[f"forest {partition}"] = near_join.forest(root, parts, partition, num)
+    counters["join"] = near_join.join(root, num)
+    counters |= {f"shingle {part}": near.shingle(root, NEAR, part, num) for part in parts}
+    for partition in range(num):
+        counters[f"verify {partition}"] = near_join.verify(root, NEAR, parts, partition, num)
     return counters
 
 
@@ -79,16 +80,62 @@ def edited(seed: int) -> list[str]:
     return texts
 
 
-@pytest.mark.parametrize("num_parts", [1, 3])
-def test_pairs_are_those_of_an_exact_join(tmp_path: Path, num_parts: int) -> None:
+@pytest.mark.parametrize(("num_parts", "num_partitions"), [(1, 1), (3, 2), (3, 8)])
+def test_pairs_are_those_of_an_exact_join(
+    tmp_path: Path, num_parts: int, num_partitions: int
+) -> None:
     texts = edited(17)
     parts = corpus_parts.write(tmp_path, (texts[p::num_parts] for p in range(num_parts)))
-    join(tmp_path, parts)
+    join(tmp_path, parts, num_partitions)
     expected = all_pairs(texts)
     assert (len(texts), len(expected)) == (120, 52)
     assert pairs(tmp_path) == expected
     clustered = {row["content_hash"] for row in rows(tmp_path, "clusters")}
     assert clustered == {name for pair in expected for name in pair}
+
+
+def test_rows_are_ordered_and_clusters_hold_together(tmp_path: Path) -> None:
+    texts = edited(5)
+    join(tmp_path, corpus_parts.write(tmp_path, (texts[p::3] for p in range(3))), 2)
+    expected = all_pairs(texts)
+    for path in part_paths(tmp_path, "pairs"):
+        found = [(row["a"], row["b"]) for row in pq.read_table(path).to_pylist()]
+        assert found == sorted(found)
+        assert set(found) <= set(expected)
+    leaders = {row["content_hash"]: row["cluster"] for row in rows(tmp_path, "clusters")}
+    assert all(leaders[a] == leaders[b] for a, b in expected)
+    for row in rows(tmp_path, "clusters"):
+        members = [name for name, leader in leaders.items() if leader == row["cluster"]]
+        assert (row["cluster"], row["size"]) == (min(members), len(members))
+        assert row["large"] is False
+
+
+def test_a_component_too_large_for_pairs_keeps_its_shingles(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clusters, "MAX_STORED", 3)
+    words = random.Random(3).choices(WORDS, k=80)
+    family = [" ".join([*words, f"end{n}"]) for n in range(5)]
+    other = " ".join(random.Random(4).choices(WORDS, k=80))
+    texts = [*family, other, f"{other} end"]
+    counters = join(tmp_path, corpus_parts.write(tmp_path, [texts[:4], texts[3:]]), 1)
+    assert counters["verify 0"] == {"pairs": 1, "clustered": 7, "large": 5}
+    assert list(pairs(tmp_path)) == [tuple(sorted(map(content, texts[5:])))]
+    names = sorted(map(content, family))
+    stored = rows(tmp_path, "clusters/shingles")
+    assert [row["content_hash"] for row in stored] == names
+    hashes, offsets = shingles(pa.array(sorted(family, key=content)), NEAR.ngram)
+    assert [row["shingles"] for row in stored] == [
+        part.tolist() for part in np.split(hashes, offsets[1:-1])
+    ]
+    large = [row for row in rows(tmp_path, "clusters") if row["large"]]
+    assert [row["content_hash"] for row in large] == names
+    assert {(row["cluster"], row["size"]) for row in large} == {(names[0], 5)}
+
+
+def test_partitions_grow_with_the_text_by_powers_of_two() -> None:
+    sizes = [0, 1, near_join.PARTITION_BYTES, near_join.PARTITION_BYTES + 1, 20_000_000_000]
+    assert [near_join.partitions(size) for size in sizes] == [1, 1, 1, 2, 256]
 
 
 def test_one_text_ten_thousand_times_joins_once_a_part(tmp_path: Path) -> None:

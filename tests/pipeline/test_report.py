@@ -18,7 +18,7 @@ from pipeline.corpus import part_name
 from pipeline.files import read_json, write_json
 from pipeline.report import funnel, summary
 from pipeline.settings import Heldout, Input, Near
-from pipeline.transforms import heldout, near
+from pipeline.transforms import heldout, near, near_join
 from pipeline.transforms.sweep import sweep
 
 TOKENIZER = "0123456789abcdef"
@@ -67,15 +67,11 @@ def corpus(root: Path, num_parts: int) -> Path:
         stages = {"sign": near.sign(root, Near(), part)}
         stages |= {"match": heldout.match(root, HELDOUT, Near(), part)}
         sweep(root, part, stages, Near().ngram)
-    for partition in range(near.NUM_PARTITIONS):
-        near.forest(root, parts, partition)
-    near.join(root)
+    near_join.forest(root, parts, 0, 1)
+    near_join.join(root, 1)
     for part in parts:
-        near.shingle(root, Near(), part)
-    pairs = sum(
-        near.verify(root, Near(), parts, partition)["pairs"]
-        for partition in range(near.NUM_PARTITIONS)
-    )
+        near.shingle(root, Near(), part, 1)
+    pairs = near_join.verify(root, Near(), parts, 0, 1)["pairs"]
     total = sum(len(text.encode()) for text in texts())
     ingest = {"records": 110, "not_sampled": 4, "reasons": {"bad_json": 2, "empty": 6}}
     ingest |= {"documents": len(texts()), "bytes": total}

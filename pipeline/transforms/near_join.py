@@ -1,0 +1,162 @@
+"""Near duplicates over all parts: band keys to components, components to verified pairs.
+
+Each join is made in partitions, of which one at a time is in memory: about PARTITION_BYTES of text
+each, whatever the size of the corpus. A partition reads a slice of each part's file, and lets go of
+the file at once. `join` sees everything, so it keeps one number a document and streams the edges.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from dedup import bands, clusters
+from pipeline import schema
+from pipeline.corpus import part_name
+from pipeline.tables import read_arrow, read_columns, write_columns, write_table
+from pipeline.transforms.near import components_output, shingle_outputs, sign_outputs
+
+if TYPE_CHECKING:
+    from pipeline.settings import Near
+
+# Text of one partition, about. Band keys are 0.1 to 0.5 of it (16 bytes in memory, 21 a document of
+# 700 to 3,000 bytes), shingles of Chinese 2.7 times it if every document had a near copy.
+PARTITION_BYTES = 128_000_000
+
+
+def partitions(text_bytes: int) -> int:
+    """How many partitions a corpus of so much text is joined in: a power of two."""
+    return 1 << max(0, -(-text_bytes // PARTITION_BYTES) - 1).bit_length()
+
+
+# --- forest, join ---------------------------------------------------------------------------------
+
+
+def forest_output(root: Path, partition: int) -> Path:
+    return root / "joins" / "forest" / part_name(partition, "arrow")
+
+
+EDGES = pa.schema([("a", pa.uint64()), ("b", pa.uint64())])
+
+
+def forest(root: Path, parts: list[int], partition: int, num: int) -> dict[str, Any]:
+    """Documents that share a band key of this partition of `num`, as a spanning forest of edges."""
+    slices = [(np.empty(0, np.uint64), np.empty(0, np.uint64))]
+    for part in sorted(parts):
+        keys, rows = read_columns(sign_outputs(root, part)[0])
+        begin, end = bands.partition_bounds(keys, num)[partition : partition + 2]
+        slices.append((keys[begin:end].copy(), rows[begin:end] | np.uint64(part << 32)))
+    keys, docs = bands.sort_records(
+        np.concatenate([k for k, _ in slices]), np.concatenate([d for _, d in slices])
+    )
+    edges = clusters.spanning_forest(bands.candidate_edges(keys, docs))
+    write_columns(forest_output(root, partition), EDGES, [edges[:, 0], edges[:, 1]])
+    return {"band_keys": len(keys), "edges": len(edges)}
+
+
+COMPONENTS = pa.schema([("doc", pa.uint64()), ("component", pa.int64())])
+
+
+def join(root: Path, num: int) -> dict[str, Any]:
+    """One union-find over the forests: documents sorted, with the number of their component."""
+
+    def edges() -> Iterator[bands.Edges]:
+        for partition in range(num):
+            yield np.stack(read_columns(forest_output(root, partition)), axis=1)
+
+    docs, labels = clusters.streamed_components(edges)
+    write_columns(components_output(root), COMPONENTS, [docs, labels])
+    return {"candidates": len(docs), "components": len(np.unique(labels))}
+
+
+# --- verify ---------------------------------------------------------------------------------------
+
+
+def verify_outputs(root: Path, partition: int) -> list[Path]:
+    name = part_name(partition)
+    return [root / "pairs" / name, root / "clusters" / name, root / "clusters" / "shingles" / name]
+
+
+def verify(root: Path, near: Near, parts: list[int], partition: int, num: int) -> dict[str, Any]:
+    """Pairs by true Jaccard inside each candidate component of this partition of `num`.
+
+    A content that stands in several parts counts once. A component above MAX_STORED members keeps
+    its shingles instead of its pairs: it is verified when a mixture selects.
+    """
+    labels, names, hashes, offsets = _members(root, parts, partition, num)
+    bounds = np.append(np.flatnonzero(np.diff(labels, prepend=-1)), len(labels))
+    sizes = np.diff(bounds)
+    found = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32))]
+    for begin, end in itertools.pairwise(bounds):
+        if 1 < end - begin <= clusters.MAX_STORED:
+            inside = offsets[begin : end + 1]
+            i, j, jaccards = clusters.verified_pairs(
+                hashes[inside[0] : inside[-1]], inside - inside[0], near.threshold
+            )
+            found.append((begin + i, begin + j, jaccards))
+    first, second, jaccard = (np.concatenate(column) for column in zip(*found, strict=True))
+    # Rows of a component stand together, contents ascending: the smallest row has the smallest.
+    nodes, roots = clusters.components(np.stack([first, second], axis=1).astype(np.uint64))
+    rows, leaders = nodes.astype(np.int64), nodes[roots].astype(np.int64)
+    in_large = sizes > clusters.MAX_STORED
+    large = np.flatnonzero(np.repeat(in_large, sizes))
+    rows, leaders = np.append(rows, large), np.append(leaders, np.repeat(bounds[:-1], sizes)[large])
+    members = np.bincount(leaders, minlength=len(labels))[leaders].astype(np.int32)
+
+    pairs_path, clusters_path, shingles_path = verify_outputs(root, partition)
+    rank = _rank(names)
+    by_content = np.lexsort((rank[second], rank[first]))
+    columns = [names.take(pa.array(side[by_content])) for side in (first, second)]
+    write_table(pairs_path, schema.PAIRS, [*columns, pa.array(jaccard[by_content])])
+    by_content = np.argsort(rank[rows], kind="stable")
+    columns = [names.take(pa.array(side[by_content])) for side in (rows, leaders)]
+    is_large = np.isin(rows, large)[by_content]
+    columns += [pa.array(members[by_content]), pa.array(is_large)]
+    write_table(clusters_path, schema.CLUSTERS, columns)
+    large = large[np.argsort(rank[large])]
+    sets = pa.LargeListArray.from_arrays(pa.array(offsets), pa.array(hashes))
+    columns = [array.take(pa.array(large)) for array in (names, sets)]
+    write_table(shingles_path, schema.LARGE_CLUSTER_SHINGLES, columns)
+    return {"pairs": len(first), "clustered": len(rows), "large": len(large)}
+
+
+def _members(
+    root: Path, parts: list[int], partition: int, num: int
+) -> tuple[npt.NDArray[np.int64], pa.Array, npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
+    """Candidates of a partition, each content once, by component and content: their components,
+    contents, shingles and where those of each begin."""
+    tables = [_slice(shingle_outputs(root, part)[0], partition, num) for part in sorted(parts)]
+    table = pa.concat_tables([schema.CANDIDATES.empty_table(), *tables])
+    labels = np.asarray(table["component"])
+    rank = _rank(table["content_hash"].combine_chunks())
+    order = np.lexsort((rank, labels))
+    labels, rank = labels[order], rank[order]
+    is_new = (np.diff(labels, prepend=-1) != 0) | (np.diff(rank, prepend=-1) != 0)
+    table = table.take(pa.array(order[is_new])).combine_chunks()
+    sets, contents = (table[name].combine_chunks() for name in ("shingles", "content_hash"))
+    offsets = np.asarray(sets.offsets) if len(sets) else np.zeros(1, np.int64)
+    return labels[is_new], contents, np.asarray(sets.values), offsets
+
+
+def _slice(path: Path, partition: int, num: int) -> pa.Table:
+    """Rows of a partition, copied, so that nothing holds the file."""
+    table = read_arrow(path)
+    bounds = np.searchsorted(np.asarray(table["component"]) % num, [partition, partition + 1])
+    return table.take(pa.array(np.arange(*bounds)))
+
+
+def _rank(names: pa.Array) -> npt.NDArray[np.int64]:
+    """Place of each hash among the distinct ones, ascending."""
+    halves = np.frombuffer(names.buffers()[1] or b"", ">u8").reshape(-1, 2)
+    halves = halves[names.offset : names.offset + len(names)]
+    order = np.lexsort((halves[:, 1], halves[:, 0]))
+    is_new = (np.diff(halves[order], axis=0) != 0).any(axis=1)
+    rank = np.empty(len(names), np.int64)
+    rank[order] = np.cumsum(np.append(0, is_new)[: len(names)])
+    return rank
