@@ -105,9 +105,11 @@ def decode(data: bytes, declared: str | None = None) -> tuple[str, str]:
     for mark, codec in BOMS:
         if data.startswith(mark):
             return _decode(data[len(mark) :], codec), codec
-    tried = dict.fromkeys(name for name in _candidates(data, declared) if name is not None)
+    utf8 = _as_utf8(data)
+    candidates = _candidates(data, declared, valid=utf8 is not None)
+    tried = dict.fromkeys(name for name in candidates if name is not None)
     for name in tried:
-        text = _decode(data, name)
+        text = utf8 if utf8 is not None and name == "utf-8" else _decode(data, name)
         if _fits(text):
             return text, name
     raise BadCharset(f"{len(data):,} bytes fit none of {', '.join(tried)}")
@@ -119,11 +121,12 @@ def meta_charset(data: bytes) -> str | None:
     return (match[1] or match[2]).decode("ascii", "replace") if match else None
 
 
-def _candidates(data: bytes, declared: str | None) -> list[str | None]:
-    utf8 = "utf-8" if _is_utf8(data) else None
-    evidence = len(data.translate(None, bytes(range(128)))) if utf8 else 0
+def _candidates(data: bytes, declared: str | None, valid: bool) -> list[str | None]:
+    """`valid`: the data are valid UTF-8."""
+    utf8 = "utf-8" if valid else None
+    seven_bit = data.isascii()
+    evidence = len(data.translate(None, bytes(range(128)))) if valid and not seven_bit else 0
     named = _codec(declared)
-    seven_bit = utf8 is not None and not evidence
     return [
         utf8 if evidence >= SURE_UTF8_BYTES else None,
         named,
@@ -156,12 +159,11 @@ def _guess(data: bytes) -> str | None:
     return _codec(GUESSES.get(guess, guess) if guess else None)
 
 
-def _is_utf8(data: bytes) -> bool:
+def _as_utf8(data: bytes) -> str | None:
     try:
-        codecs.getincrementaldecoder("utf-8")().decode(data)
+        return codecs.getincrementaldecoder("utf-8")().decode(data)
     except UnicodeDecodeError:
-        return False
-    return True
+        return None
 
 
 def _utf16(data: bytes) -> str | None:
@@ -203,5 +205,6 @@ def _fits(text: str) -> bool:
     """Few U+FFFD among the non-ASCII characters, and no binary data."""
     if text.isascii():
         return text.count("\0") * 100 <= len(text)
-    wide = len(text) - len(text.encode("ascii", "ignore"))
-    return text.count("\ufffd") <= MAX_FAULTS * wide and text.count("\0") * 100 <= len(text)
+    faults = text.count("\ufffd")
+    wide = len(text) - len(text.encode("ascii", "ignore")) if faults else 0
+    return faults <= MAX_FAULTS * wide and text.count("\0") * 100 <= len(text)

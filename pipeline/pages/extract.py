@@ -12,8 +12,11 @@ from collections.abc import Callable
 from resiliparse.extract.html2text import extract_plain_text
 from resiliparse.parse.html import HTMLTree
 
-from pipeline.pages.rewrites import Tree, join_wrapped_han, rewrite, select
+from kernels.names import names_in
+from pipeline.pages.rewrites import join_wrapped_han, rewrite
+from pipeline.pages.tree import Page, Tree, select
 
+MAIN = "main, [role=main]"
 MIN_MAIN_SHARE = 0.2  # of the text of the body that <main> must hold to be taken as the page
 
 # What is no main text on the web: navigation, chrome, widgets. CSS selectors. `[hidden]` is not
@@ -30,13 +33,13 @@ BOILERPLATE = [
 ]  # fmt: skip
 
 
-def parse(html: str) -> Tree:
-    """The tree of a page, line breaks between Han characters taken out."""
-    return HTMLTree.parse(join_wrapped_han(html))
+def parse(html: str) -> Page:
+    """A page and its tree, line breaks between Han characters taken out."""
+    return Page(HTMLTree.parse(join_wrapped_han(html)), html, names_in(html.encode()))
 
 
-def main_text(tree: Tree, html: str, extractor: str) -> str:
-    """Main text of a page; all its text where no main text is found. Changes `tree`.
+def main_text(page: Page, extractor: str) -> str:
+    """Main text of a page; all its text where no main text is found. Changes its tree.
 
     Raises:
         ValueError: no such extractor.
@@ -44,22 +47,26 @@ def main_text(tree: Tree, html: str, extractor: str) -> str:
     """
     if extractor not in EXTRACTORS:
         raise ValueError(f"unknown extractor {extractor!r}; known: {', '.join(EXTRACTORS)}")
-    if tree.body is None:
+    if page.tree.body is None:
         return ""
-    rewrite(tree, html)
-    return EXTRACTORS[extractor](tree) or _text(tree, [])
+    rewrite(page)
+    return EXTRACTORS[extractor](page) or _text(page.tree, [])
 
 
-def _resiliparse(tree: Tree) -> str:
-    main = select(tree.body, "main, [role=main]")
+def _resiliparse(page: Page) -> str:
+    body = page.tree.body
+    main = select(body, MAIN) if page.may_hold(MAIN) else ()
     if len(main) == 1:
-        everything = len(tree.body.text_content)
-        if len(main[0].text_content) >= MIN_MAIN_SHARE * everything:
-            tree.body.replace_children(main[0])
-    return _text(tree, BOILERPLATE)
+        size = len(main[0].text_content)
+        # The text of the body is never longer than the page, and costs more to ask for.
+        if size >= MIN_MAIN_SHARE * len(page.html) or size >= MIN_MAIN_SHARE * len(
+            body.text_content
+        ):
+            body.replace_children(main[0])
+    return _text(page.tree, [selector for selector in BOILERPLATE if page.may_hold(selector)])
 
 
-def _trafilatura(tree: Tree) -> str:
+def _trafilatura(page: Page) -> str:
     try:
         import trafilatura
     except ModuleNotFoundError as error:
@@ -68,12 +75,12 @@ def _trafilatura(tree: Tree) -> str:
             "`extractor: resiliparse`"
         ) from error
     text = trafilatura.extract(
-        tree.document.html, include_comments=False, include_tables=True, deduplicate=False
+        page.tree.document.html, include_comments=False, include_tables=True, deduplicate=False
     )
     return (text or "").strip()
 
 
-EXTRACTORS: dict[str, Callable[[Tree], str]] = {
+EXTRACTORS: dict[str, Callable[[Page], str]] = {
     "resiliparse": _resiliparse,
     "trafilatura": _trafilatura,
 }

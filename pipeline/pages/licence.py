@@ -6,25 +6,25 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from pipeline.pages.rewrites import select
+from pipeline.pages.tree import Page, select
 
 _CC = re.compile(
     r"creativecommons\.org/(?:licenses/([a-z-]+)/(\d\.\d)|publicdomain/(zero|mark)/(\d\.\d))",
     re.IGNORECASE,
 )
-_RELATION = re.compile(r"\b(?i:rel)\s*=[^<>]*license")
+_RELATION = re.compile(r"\b(?i:rel)\s*=")
 _PUBLIC_DOMAIN = {"zero": "CC0", "mark": "PDM"}
 RIGHTS = ("dc.rights", "dcterms.rights", "dcterms.license", "dc.license", "copyright")
 
 
-def licence(tree: Any, html: str, metas: Mapping[str, str]) -> tuple[str | None, str | None]:
+def licence(page: Page, metas: Mapping[str, str]) -> tuple[str | None, str | None]:
     """(licence, evidence). A `rel=license` link first, then a Creative Commons link, then <meta>.
 
     A licence is a short name (`CC-BY-SA-4.0`) where its address says so, else what the page gives.
     """
-    if "creativecommons.org/" in html or ("license" in html and _RELATION.search(html)):
+    if "creativecommons.org/" in page.html or _names_licence(page.html):
         links = select(
-            tree.document,
+            page.tree.document,
             'a[rel~="license"], link[rel~="license"], a[href*="creativecommons.org/"]',
         )
         for link in sorted(
@@ -35,10 +35,23 @@ def licence(tree: Any, html: str, metas: Mapping[str, str]) -> tuple[str | None,
                 return short_name(href), opening_tag(link)
     for name in RIGHTS:
         if name in metas:
-            meta = tree.document.query_selector(f'meta[name="{name}" i], meta[property="{name}" i]')
+            meta = page.tree.document.query_selector(
+                f'meta[name="{name}" i], meta[property="{name}" i]'
+            )
             if meta is not None:
                 return short_name(metas[name]), opening_tag(meta)
     return None, None
+
+
+def _names_licence(html: str) -> bool:
+    """`rel=` and `license` stand in one tag."""
+    at = html.find("license")
+    while at >= 0:
+        begin = max(html.rfind("<", 0, at), html.rfind(">", 0, at)) + 1
+        if _RELATION.search(html, begin, at):
+            return True
+        at = html.find("license", at + 1)
+    return False
 
 
 def short_name(address: str) -> str:

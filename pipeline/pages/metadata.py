@@ -9,7 +9,7 @@ from datetime import date
 from typing import Any
 
 from pipeline.pages.licence import licence
-from pipeline.pages.rewrites import select
+from pipeline.pages.tree import Page, select
 
 # Names of <meta> (name or property, lower case) that give the date of publication, best first.
 PUBLISHED = (
@@ -22,18 +22,19 @@ PUBLISHED = (
     "publishdate",
     "date",
 )
+TIMES = "time[datetime]"
 _DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)|(\d{4})(\d\d)(\d\d)(?!\d)")
 
 
-def metadata(tree: Any, html: str) -> dict[str, Any]:
+def metadata(page: Page) -> dict[str, Any]:
     """Columns that the page fills; a column that it does not is missing."""
-    metas = dict(reversed(list(_metas(tree, html))))  # the first of a name counts
-    found_licence, evidence = licence(tree, html, metas)
-    title = " ".join((tree.title or "").split())
+    metas = dict(reversed(list(_metas(page))))  # the first of a name counts
+    found_licence, evidence = licence(page, metas)
+    title = " ".join((page.tree.title or "").split())
     fields = {
         "title": title or metas.get("og:title"),
-        "canonical_url": _canonical(tree, html) or metas.get("og:url"),
-        "published_date": _published(tree, html, metas),
+        "canonical_url": _canonical(page) or metas.get("og:url"),
+        "published_date": _published(page, metas),
         "robots_meta": metas.get("robots"),
         "licence": found_licence,
         "licence_evidence": evidence,
@@ -41,9 +42,11 @@ def metadata(tree: Any, html: str) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def _metas(tree: Any, html: str) -> Iterator[tuple[str, str]]:
-    everywhere = tree.head is None or "itemprop" in html  # microdata stands in the body
-    for node in select(tree.document if everywhere else tree.head, "meta[content]"):
+def _metas(page: Page) -> Iterator[tuple[str, str]]:
+    everywhere = page.tree.head is None or page.may_hold(
+        "[itemprop]"
+    )  # microdata stands in the body
+    for node in select(page.tree.document if everywhere else page.tree.head, "meta[content]"):
         for attribute in ("name", "property", "itemprop"):
             name = node.get_attribute(attribute)
             content = node.get_attribute("content").strip()
@@ -51,20 +54,20 @@ def _metas(tree: Any, html: str) -> Iterator[tuple[str, str]]:
                 yield name.strip().lower(), content
 
 
-def _canonical(tree: Any, html: str) -> str | None:
-    if "canonical" not in html:
+def _canonical(page: Page) -> str | None:
+    if "canonical" not in page.html:
         return None
-    link = tree.document.query_selector('link[rel~="canonical"][href]')
+    link = page.tree.document.query_selector('link[rel~="canonical"][href]')
     return (link.get_attribute("href").strip() or None) if link is not None else None
 
 
-def _published(tree: Any, html: str, metas: dict[str, str]) -> date | None:
+def _published(page: Page, metas: dict[str, str]) -> date | None:
     """<meta>, then JSON-LD, then the first <time>; what is no date is passed over."""
-    times = select(tree.document, "time[datetime]") if "<time" in html else ()
+    times = select(page.tree.document, TIMES) if page.may_hold(TIMES) else ()
     stated = [metas[name] for name in PUBLISHED if name in metas]
     for value in [
         *stated,
-        *_linked_data(tree, html),
+        *_linked_data(page),
         *(t.get_attribute("datetime") for t in times[:1]),
     ]:
         found = _date(value)
@@ -73,10 +76,10 @@ def _published(tree: Any, html: str, metas: dict[str, str]) -> date | None:
     return None
 
 
-def _linked_data(tree: Any, html: str) -> Iterator[str]:
-    if "datePublished" not in html:
+def _linked_data(page: Page) -> Iterator[str]:
+    if "datePublished" not in page.html:
         return
-    for script in select(tree.document, 'script[type="application/ld+json"]'):
+    for script in select(page.tree.document, 'script[type="application/ld+json"]'):
         try:
             yield from _dates_in(json.loads(script.text_content))
         except (ValueError, RecursionError):

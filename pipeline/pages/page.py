@@ -21,9 +21,9 @@ def html_page(data: bytes, declared: str | None, extractor: str) -> tuple[str, d
         NoText: the page holds no text.
     """
     html, charset = decode(data, declared or meta_charset(data))
-    tree = parse(html)
-    fields = {"charset": charset, **metadata(tree, html)}
-    text = main_text(tree, html, extractor)
+    page = parse(html)
+    fields = {"charset": charset, **metadata(page)}
+    text = main_text(page, extractor)
     if not text.strip():
         raise NoText(f"{len(data):,} bytes of HTML hold no text")
     return text, fields

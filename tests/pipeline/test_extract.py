@@ -16,7 +16,7 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "pages"
 @pytest.mark.parametrize("name", sorted(path.stem for path in GOLDEN.glob("*.html")))
 def test_golden(name: str) -> None:
     html = (GOLDEN / f"{name}.html").read_text(encoding="utf-8")
-    assert main_text(parse(html), html, "resiliparse") + "\n" == (GOLDEN / f"{name}.txt").read_text(
+    assert main_text(parse(html), "resiliparse") + "\n" == (GOLDEN / f"{name}.txt").read_text(
         encoding="utf-8"
     )
 
@@ -24,7 +24,7 @@ def test_golden(name: str) -> None:
 def test_trafilatura_sees_the_rewritten_page() -> None:
     words = "The number of molecules is 10<sup>25</sup>, as anyone can count. " * 5
     html = f"<html><body><article><p>{words}</p></article></body></html>"
-    text = main_text(parse(html), html, "trafilatura")
+    text = main_text(parse(html), "trafilatura")
     assert text == ("The number of molecules is 10²⁵, as anyone can count. " * 5).strip()
 
 
@@ -32,7 +32,7 @@ def test_trafilatura_keeps_the_rows_of_a_table() -> None:
     words = "The number of molecules is large, as anyone can count. " * 5
     rows = "<tr><th>Name</th><th>Value</th></tr><tr><td>alpha</td><td>one</td></tr>"
     html = f"<html><body><article><p>{words}</p><table>{rows}</table></article></body></html>"
-    text = main_text(parse(html), html, "trafilatura")
+    text = main_text(parse(html), "trafilatura")
     assert text == f"{words.strip()}\nName | Value\nalpha | one"
 
 
@@ -46,12 +46,12 @@ def test_trafilatura_missing_names_the_extra(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'assay\[trafilatura\]'"):
-        main_text(parse("<p>x"), "<p>x", "trafilatura")
+        main_text(parse("<p>x"), "trafilatura")
 
 
 def test_unknown_extractor() -> None:
     with pytest.raises(ValueError, match="unknown extractor 'x'; known: resiliparse, trafilatura"):
-        main_text(parse("<p>x"), "<p>x", "x")
+        main_text(parse("<p>x"), "x")
 
 
 @pytest.mark.parametrize("html", [b"<html></html>", b"<script>x</script>", b"<p> &nbsp;</p>"])
@@ -63,4 +63,4 @@ def test_a_page_without_text(html: bytes) -> None:
 def test_many_rows_take_linear_time() -> None:
     """resiliparse's node lists are quadratic to go through: 600 rows took 2 s."""
     html = "<table>" + "<tr><td>a</td><td>b</td></tr>" * 5_000 + "</table>"
-    assert main_text(parse(html), html, "resiliparse") == "\n".join(["a | b"] * 5_000)
+    assert main_text(parse(html), "resiliparse") == "\n".join(["a | b"] * 5_000)

@@ -11,7 +11,7 @@ from pipeline.pages.metadata import metadata
 
 def of(head: str, body: str = "") -> dict[str, Any]:
     html = f"<html><head>{head}</head><body>{body}</body></html>"
-    return metadata(parse(html), html)
+    return metadata(parse(html))
 
 
 def test_a_page_that_says_nothing() -> None:
