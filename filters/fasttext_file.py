@@ -17,13 +17,14 @@ import numpy as np
 import numpy.typing as npt
 
 from kernels.compile import kernel
+from kernels.hashing import Bytes
 
 MAGIC, VERSIONS, SUPERVISED = 793712314, (11, 12), 3
 HIERARCHICAL, NEGATIVE, SOFTMAX, ONE_VS_ALL = 1, 2, 3, 4  # losses
 LABEL = "__label__"
 _CENTROIDS = 256  # of a quantizer: a code is one byte
 
-Bytes = npt.NDArray[np.uint8]
+
 Positions = npt.NDArray[np.int64]
 Ids = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float32]

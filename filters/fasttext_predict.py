@@ -17,7 +17,6 @@ from filters.fasttext_file import (
     HASH_START,
     HIERARCHICAL,
     SOFTMAX,
-    Bytes,
     Floats,
     Ids,
     Network,
@@ -27,6 +26,7 @@ from filters.fasttext_file import (
     hash_step,
 )
 from kernels.compile import kernel
+from kernels.hashing import Bytes
 
 _EOS = np.frombuffer(b"</s>", np.uint8).copy()
 _LABEL = np.frombuffer(b"__label__", np.uint8).copy()

@@ -24,8 +24,9 @@ from filters.fasttext_file import Floats, Ids, Network, read
 from filters.letters import Counts, Flags, Letters
 from filters.prose import prose
 from filters.segments import Texts
-from filters.text import CLASSES, Bytes
+from filters.text import CLASSES
 from kernels.arrow import string_buffers
+from kernels.hashing import Bytes
 
 MODEL = Path(__file__).parent / "models" / "lid.176.ftz"
 # Of the prose, 800 letters or 270 Han; Han cost the model thrice. Of 58,000 real documents 32 got

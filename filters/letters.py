@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from filters import text as units
+from kernels.hashing import Bytes
 
 Counts = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -86,7 +87,7 @@ def _classes() -> tuple[npt.NDArray[np.uint8], Counts]:
 _CLASSES, _FIELDS = _classes()
 
 
-def count(data: units.Bytes, offsets: Counts) -> Letters:
+def count(data: Bytes, offsets: Counts) -> Letters:
     """Letters of each text `data[offsets[i]:offsets[i + 1]]`."""
     counts = units.count_classes(data, offsets, _CLASSES, len(_FIELDS))
     return Letters(*(counts @ _FIELDS).T)
