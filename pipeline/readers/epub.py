@@ -15,7 +15,7 @@ import zipfile
 from collections.abc import Iterator
 from datetime import date
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import unquote, urldefrag
 from xml.etree import ElementTree
 
 from pipeline.pages.charset import BadCharset
@@ -70,7 +70,7 @@ def _book(
     texts: list[str] = []
     faults: list[Bad] = []
     num_bytes = 0
-    for place, name in enumerate(_spine(package, folder), 1):
+    for place, name in enumerate(dict.fromkeys(_spine(package, folder)), 1):
         try:
             raw = _member(archive, name, MAX_FILE_BYTES - num_bytes)
             num_bytes += len(raw)
@@ -105,7 +105,7 @@ def _refuse_encrypted(archive: zipfile.ZipFile) -> None:
 
 
 def _spine(package: ElementTree.Element, folder: str) -> Iterator[str]:
-    """Names of the chapters' members, in reading order."""
+    """Names of the chapters' members, in reading order; `a.xhtml#s2` is no page of its own."""
     items = {e.get("id"): e for e in package.iter() if e.tag.endswith("}item")}
     for reference in package.iter():
         if not reference.tag.endswith("}itemref"):
@@ -116,7 +116,8 @@ def _spine(package: ElementTree.Element, folder: str) -> Iterator[str]:
         elif (
             item.get("media-type") in PAGES and "nav" not in (item.get("properties") or "").split()
         ):
-            yield posixpath.normpath(posixpath.join(folder, unquote(item.get("href") or "")))
+            href = unquote(urldefrag(item.get("href") or "").url)
+            yield posixpath.normpath(posixpath.join(folder, href))
 
 
 def _fields(package: ElementTree.Element, keep: tuple[str, ...]) -> dict[str, Any]:

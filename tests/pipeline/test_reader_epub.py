@@ -84,6 +84,16 @@ def test_a_chapter_that_is_not_there_costs_itself(tmp_path: Path) -> None:
     assert nothing == Bad(4, 0, "bad_chapter", "(no item 'x'): not in the book")
 
 
+def test_a_page_stands_once_however_often_the_spine_names_it(tmp_path: Path) -> None:
+    """As SiSU writes it: every section of a page is an item, `one.xhtml#s2`."""
+    page = '<item id="s2" href="one.xhtml#s2" media-type="application/xhtml+xml"/></manifest>'
+    package = PACKAGE.replace("</manifest>", page)
+    package = package.replace("</spine>", '<itemref idref="s2"/></spine>')
+    (record,) = book(tmp_path, {**PARTS, "OEBPS/book.opf": package})
+    assert isinstance(record, Record)
+    assert record.text == "第一回。\n\n第二回。\n后文。"
+
+
 ENCRYPTION = """<encryption xmlns="urn:oasis:names:tc:opendocument:xmlns:container"
  xmlns:enc="http://www.w3.org/2001/04/xmlenc#"><enc:EncryptedData><enc:CipherData>
 <enc:CipherReference URI="%s"/></enc:CipherData></enc:EncryptedData></encryption>"""
