@@ -33,8 +33,7 @@ def make_job(
     root: Path, settings: CorpusSettings, encoder: Encoder, id_bound: int | None = None
 ) -> Job:
     """Say for every stage what it depends on by itself, other stages and parts apart."""
-    readers = ["resiliparse", "fastwarc", "mwparserfromhell", "orjson", "pyarrow", "zlib-ng"]
-    readers += ["zstandard"]
+    readers = "resiliparse fastwarc ijson mwparserfromhell orjson pyarrow zlib-ng zstandard".split()
     readers += ["trafilatura"] if settings.extractor == "trafilatura" else []
     readers += ["pypdfium2"] if importlib.util.find_spec("pypdfium2") else []
     near = settings.near.model_dump()

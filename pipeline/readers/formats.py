@@ -15,6 +15,7 @@ from pipeline.readers import (
     archive,
     document,
     epub,
+    json_array,
     jsonl,
     mediawiki,
     parquet,
@@ -55,7 +56,10 @@ def reader_of(name: str) -> Read:
 
 
 READERS: dict[str, Reader] = {
-    "jsonl": Reader((".jsonl", ".ndjson", ".json"), jsonl.cut, jsonl.read, borders=jsonl.borders),
+    "jsonl": Reader((".jsonl", ".ndjson"), jsonl.cut, jsonl.read, borders=jsonl.borders),
+    "json": Reader(
+        (".json",), json_array.cut, json_array.read, json_array.raw, borders=jsonl.borders
+    ),
     "parquet": Reader((".parquet",), parquet.cut, parquet.read, parquet.row_text),
     "warc": Reader((".warc", ".wet"), warc.cut, warc.read, borders=warc.borders),
     "text": Reader((".txt", ".text"), document.cut, document.read_text),

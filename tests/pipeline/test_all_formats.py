@@ -44,6 +44,7 @@ def files() -> dict[str, bytes]:
     rows = "".join(f'{{"text": "{english(n)[:300]}"}}\n' for n in range(9))
     plain = {
         "a.jsonl": (rows + "{broken\n").encode(),
+        "a.json": b'[{"text": "first"}, {"text": "second"}, {broken]',
         "a.csv": f'text,n\n"{chinese(1)}",1\nx,y,z\n'.encode("gb18030"),
         "a.txt": chinese(2).encode("gbk"),
         "a.md": b"# Title\n\n" + english(3).encode(),
@@ -129,18 +130,18 @@ def test_nothing_is_lost_and_shards_do_not_matter(folder: Path, tmp_path: Path) 
     assert len(ids) == len(set(ids))
     kept = Counter(row["file"] for row in whole["documents"])
     assert kept == {
-        "a.jsonl": 9, "a.csv": 1, "a.txt": 1, "a.md": 1, "a.html": 1, "a.xml.bz2": 5, "a.pdf": 1,
-        "a.warc.wet.gz": 1, "a.parquet": 1, "a.epub": 1, "a.zip": 22, "a.tar.gz": 22,
+        "a.jsonl": 9, "a.json": 2, "a.csv": 1, "a.txt": 1, "a.md": 1, "a.html": 1,
+        "a.xml.bz2": 5, "a.pdf": 1, "a.warc.wet.gz": 1, "a.parquet": 1, "a.epub": 1, "a.zip": 24, "a.tar.gz": 24,
     }  # fmt: skip
     reasons = Counter((row["file"], row["reason"]) for row in whole["rejects"])
     assert reasons == {
-        ("a.jsonl", "bad_json"): 1, ("a.csv", "bad_csv"): 1, ("a.xml.bz2", "namespace"): 4,
-        ("a.parquet", "null_text"): 1, ("a.epub", "bad_chapter"): 1,
+        ("a.jsonl", "bad_json"): 1, ("a.json", "bad_json"): 1, ("a.csv", "bad_csv"): 1,
+        ("a.xml.bz2", "namespace"): 4, ("a.parquet", "null_text"): 1, ("a.epub", "bad_chapter"): 1,
     } | {
         (archive, reason): number
         for archive in ("a.zip", "a.tar.gz")
         for reason, number in {
-            "bad_json": 1, "bad_csv": 1, "namespace": 4, "null_text": 1, "bad_chapter": 1,
+            "bad_json": 2, "bad_csv": 1, "namespace": 4, "null_text": 1, "bad_chapter": 1,
             "no_reader": 1,
         }.items()
     }  # fmt: skip

@@ -19,7 +19,7 @@ from pipeline.settings import Input
         ("a.jsonl", "jsonl"),
         ("s3://b/a.JSONL.zst", "jsonl"),
         ("a.ndjson.gz", "jsonl"),
-        ("a.json.zstd", "jsonl"),
+        ("a.json.zstd", "json"),
     ],
 )
 def test_format_of(path: str, expected: str) -> None:
