@@ -131,7 +131,8 @@ def test_nothing_is_lost_and_shards_do_not_matter(folder: Path, tmp_path: Path) 
     kept = Counter(row["file"] for row in whole["documents"])
     assert kept == {
         "a.jsonl": 9, "a.json": 2, "a.csv": 1, "a.txt": 1, "a.md": 1, "a.html": 1,
-        "a.xml.bz2": 5, "a.pdf": 1, "a.warc.wet.gz": 1, "a.parquet": 1, "a.epub": 1, "a.zip": 24, "a.tar.gz": 24,
+        "a.xml.bz2": 5, "a.pdf": 1, "a.warc.wet.gz": 1, "a.parquet": 1, "a.epub": 1,
+        "a.zip": 24, "a.tar.gz": 24,
     }  # fmt: skip
     reasons = Counter((row["file"], row["reason"]) for row in whole["rejects"])
     assert reasons == {
