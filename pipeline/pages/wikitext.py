@@ -32,11 +32,12 @@ SKIPPED = {
 LINES = {"br", "p", "div", "blockquote", "hr", "table", "tr", "li", "dd", "dt", "pre", "poem"}
 
 # The part of a link before its colon that makes it no prose: namespaces of pictures and categories
-# by their names in every dump (English) and in Chinese ones, and codes of other languages.
+# by their names in every dump (English) and in Chinese ones; `[[fr:Eau]]`, a page in another
+# language, is told from a title such as `[[War: a history]]` by its small letters.
 NO_PROSE = re.compile(
-    r"\s*(?:file|image|media|category|文件|檔案|档案|圖像|图像|分类|分類|[a-z]{2,3}(?:-[a-z-]+)?)\s*:",
-    re.IGNORECASE,
+    r"\s*(?:file|image|media|category|文件|檔案|档案|圖像|图像|分类|分類)\s*:", re.IGNORECASE
 )
+OTHER_LANGUAGE = re.compile(r"[a-z]{2,3}(?:-[a-z]+)*:\S")
 _VARIANTS = re.compile(r"-\{(?!\{)([^{}]*)\}-")
 _MAGIC = re.compile(r"__[A-Z]{3,20}__|^----+", re.MULTILINE)
 _EMPTY_ITEM = re.compile(r"^\*+[ \t]*(?:\n|\Z)", re.MULTILINE)
@@ -103,7 +104,8 @@ def _texts(nodes: Iterable[Node]) -> Iterator[str]:
 
 def _link(node: Wikilink) -> Iterator[str]:
     title = str(node.title)
-    if NO_PROSE.match(title):  # [[:Category:x]] with a colon in front is a link to read
+    # [[:Category:x]] and [[:fr:x]], with a colon in front, are links to read.
+    if NO_PROSE.match(title) or (node.text is None and OTHER_LANGUAGE.match(title)):
         return
     if node.text is not None and str(node.text).strip():
         yield from _texts(node.text.nodes)

@@ -13,6 +13,7 @@ from pipeline.pages.wikitext import plain_text
         ("'''Water''' is ''wet''.", "Water is wet."),
         ("[[水分子|H<sub>2</sub>O]]和[[水]]，[[:Category:水|分类]]", "H2O和水，分类"),
         ("a[[File:x.jpg|thumb|right|A [[caption]]]] b [[分类:水]][[Category:W]][[fr:Eau]]", "a b"),
+        ("[[War: a story]][[zh-yue:水]] [[en:Tea|tea]]", "War: a story tea"),
         ("text<ref name=a>note {{cite}}</ref><ref name=b/> goes on", "text goes on"),
         ("{{Infobox|a={{b}}}}水（{{lang|en|Water}}，）是", "水是"),
         ("a\n== Head ''x'' ==\n\n\n\nb", "a\n\nHead x\n\nb"),
