@@ -6,8 +6,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+MAX_BYTES = 2**31 - 1  # that the 32-bit offsets of a string array reach; chunks may hold more
+_LARGE = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
 
-def string_buffers(array: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+
+def string_buffers(
+    array: pa.Array | pa.ChunkedArray,
+) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
     """UTF-8 bytes and offsets of a string, large_string or binary array; slices are fine.
 
     Text `i` is `data[offsets[i]:offsets[i + 1]]`. `data` is a read-only view of the whole buffer;
@@ -18,6 +23,8 @@ def string_buffers(array: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray[
         TypeError: it is not an array of strings or bytes.
     """
     if isinstance(array, pa.ChunkedArray):
+        if array.nbytes > MAX_BYTES and array.type in _LARGE:
+            array = array.cast(_LARGE[array.type])
         array = array.combine_chunks()
     if pa.types.is_string(array.type) or pa.types.is_binary(array.type):
         width: type[np.signedinteger] = np.int32

@@ -233,5 +233,5 @@ def _index(path: str, version: str, ngram: int) -> tuple[Any, list[bytes]]:
     """Shingle index of all held-out documents; one a process, `version` keys the cache."""
     table = pq.read_table(path, columns=["content_hash", "text"])
     contents: list[bytes] = table["content_hash"].to_pylist()
-    hashes, offsets = shingles(table["text"].combine_chunks(), ngram)
+    hashes, offsets = shingles(table["text"], ngram)
     return contamination.build_index(hashes, offsets), contents

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kernels import arrow
 from kernels.arrow import string_buffers
 
 
@@ -37,3 +38,15 @@ def test_nulls_and_other_types_are_refused() -> None:
         string_buffers(pa.array(["a", None]))
     with pytest.raises(TypeError, match="got int64"):
         string_buffers(pa.array([1]))
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.binary(), pa.large_string()])
+def test_chunks_beyond_the_reach_of_their_offsets(
+    monkeypatch: pytest.MonkeyPatch, kind: pa.DataType
+) -> None:
+    """Arrow refuses to join more than 2 GiB of strings: "offset overflow"."""
+    monkeypatch.setattr(arrow, "MAX_BYTES", 4)
+    chunks = pa.chunked_array([["one", "二"], [], ["three"]], kind)
+    data, offsets = string_buffers(chunks)
+    assert bytes(data) == "one二three".encode()
+    assert offsets.tolist() == [0, 3, 6, 11]
