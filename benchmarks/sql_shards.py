@@ -3,8 +3,8 @@
     python benchmarks/sql_shards.py --parts 10000
 
 Writes a synthetic corpus (one part, copied: what is measured is the number of files) into a
-temporary folder, asks each question in a process of its own, and prints the best of `--repeat`
-calls. Text is left short, since these questions do not read it.
+temporary folder, merged as `prepare` does it, asks each question in a process of its own, and
+prints the best of `--repeat` calls. Text is short, since these questions do not read it.
 """
 
 from __future__ import annotations
@@ -23,9 +23,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from filters.gopher import COLUMNS
-from pipeline import schema
+from pipeline import schema, timings
 from pipeline.corpus import part_name
 from pipeline.files import write_json
+from pipeline.merged import BLOCK_PARTS, MANY_PARTS, merge
+from pipeline.relations import merged_folder
 
 TOKENIZER = "0123456789abcdef"
 QUESTIONS = (
@@ -47,9 +49,16 @@ def write_corpus(root: Path, parts: int, groups: int, rows: int) -> None:
         pq.write_table(table, first, row_group_size=rows, compression="zstd")
         for part in range(1, parts):
             shutil.copyfile(first, first.with_name(part_name(part)))
+        if parts >= MANY_PARTS:
+            paths = [first.with_name(part_name(part)) for part in range(parts)]
+            for block in range(0, parts, BLOCK_PARTS):
+                output = root / merged_folder(name) / part_name(block // BLOCK_PARTS)
+                merge(paths[block : block + BLOCK_PARTS], output)
     for part in range(parts):
         write_json(root / "stats/ingest" / part_name(part, "json"), _record(part))
-    write_json(root / "corpus.json", _manifest(parts))
+    timings.write(root)
+    merged = list(_tables(1)) if parts >= MANY_PARTS else []
+    write_json(root / "corpus.json", _manifest(parts) | {"merged": merged})
 
 
 def _tables(rows: int) -> dict[str, pa.Table]:
@@ -60,7 +69,10 @@ def _tables(rows: int) -> dict[str, pa.Table]:
     filled |= {"source": pa.array(["web"] * rows), "kind": pa.array(["web"] * rows), "url": text}
     documents = [filled.get(f.name, pa.nulls(rows, f.type)) for f in schema.DOCUMENTS]
     gopher = {n: pa.array([k % 97 for k in range(rows)], s.type) for n, s in COLUMNS.items()}
-    language = {"lang": pa.array(["en", "zh"] * (rows // 2)), "lang_score": pa.array([0.9] * rows)}
+    language = {
+        "lang": pa.array([("en", "zh")[n % 2] for n in range(rows)]),
+        "lang_score": pa.array([0.9] * rows),
+    }
     literals = pa.array([0] * rows, pa.int32())
     return {
         "documents": pa.table(documents, schema.DOCUMENTS),

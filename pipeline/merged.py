@@ -55,7 +55,7 @@ def renew(job: Job) -> list[str]:
             wanted = fingerprint(VERSION, [(path, hashes[path]) for path in paths])
             output = job.root / merged_folder(table) / part_name(block)
             sources = [job.root / path for path in paths]
-            work = functools.partial(_merge, sources, output)
+            work = functools.partial(merge, sources, output)
             once(
                 job.root, merged_folder(table), block, wanted, [output], work, reads, (f"{table}/",)
             )
@@ -77,7 +77,8 @@ def _hashes(job: Job) -> dict[str, str]:
     }
 
 
-def _merge(paths: list[Path], output: Path) -> dict[str, Any]:
+def merge(paths: list[Path], output: Path) -> dict[str, Any]:
+    """One block of the parts at `paths`; returns counters."""
     rows = 0
     writer: pq.ParquetWriter | None = None
     with replacing(output) as temporary:

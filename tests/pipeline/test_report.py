@@ -13,7 +13,7 @@ import pytest
 from corpus_parts import content
 
 from dedup import clusters
-from pipeline import schema
+from pipeline import report, schema
 from pipeline.corpus import part_name
 from pipeline.files import read_json, write_json
 from pipeline.report import funnel, summary
@@ -161,6 +161,17 @@ def test_languages_that_the_settings_do_not_name_are_others(tmp_path: Path) -> N
     assert [row["step"] for row in rows[-3:]] == ["left", "left: en", "left: others"]
     assert rows[-1] == named["left: zh"] | {"step": "left: others"}
     assert rows[-2] == named["left: en"]
+
+
+def test_documents_are_asked_once_of_each_state(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = corpus(tmp_path / "corpus", 2)
+    first = funnel(root)
+    monkeypatch.setattr(report, "_asked", lambda root: [])
+    assert funnel(root) == first
+    write_json(root / "corpus.json", read_json(root / "corpus.json") | {"name": "of another state"})
+    assert [row["documents"] for row in funnel(root) if row["step"] == "left"] == [0]
 
 
 def test_one_part_and_many_give_the_same_funnel(tmp_path: Path) -> None:
