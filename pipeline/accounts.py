@@ -12,6 +12,7 @@ from pipeline import objects, store
 from pipeline.corpus import CorpusError, part_name, record_path
 from pipeline.files import read_json
 from pipeline.settings import CorpusSettings
+from pipeline.shards import too_many, unreadable_files
 from pipeline.stages import JOINS, Job
 
 
@@ -29,6 +30,22 @@ def file_accounts(ingested: list[dict[str, Any]]) -> dict[str, dict[str, int]]:
         for file, counts in counters["files"].items():
             accounts.setdefault(f"{counters['source']}/{file}", Counter()).update(counts)
     return {file: dict(counts) for file, counts in sorted(accounts.items())}
+
+
+def bad_files(job: Job) -> list[dict[str, str]]:
+    """Source, file and reason of each input file that failed, once."""
+    found = {(b["source"], b["file"]): b for b in unreadable_files(job.root)}
+    for record in records_of(job, "ingest"):
+        source = record["counters"]["source"]
+        for bad in record["counters"].get("bad_files", ()):
+            found.setdefault((source, bad["file"]), {"source": source, **bad})
+    return [found[key] for key in sorted(found)]
+
+
+def parts_with_bad_files(root: Path) -> list[int]:
+    """Parts in which an input file failed when they were made."""
+    records = map(read_json, (root / "stats" / "ingest").glob("part-*.json"))
+    return [r["part"] for r in records if r["counters"].get("bad_files")]
 
 
 def empty_fields(root: Path, settings: CorpusSettings) -> list[tuple[str, str]]:
@@ -50,8 +67,12 @@ def check(job: Job) -> None:
     """Every record of every input file is kept or rejected, and every stage saw every document.
 
     Raises:
-        CorpusError: a sum does not add up; names the file or part.
+        CorpusError: a sum does not add up; names the file or part. More input files failed than
+            `max_bad_files`; names them.
     """
+    bad = [f"{b['source']}/{b['file']}: {b['reason']}" for b in bad_files(job)]
+    if len(bad) > job.settings.max_bad_files:
+        raise CorpusError(too_many(bad, job.settings.max_bad_files))
     ingested = records_of(job, "ingest")
     for file, c in file_accounts(ingested).items():
         if c["records"] != c["kept"] + c["rejected"] + c.get("not_sampled", 0):

@@ -83,6 +83,10 @@ def prepare(argv: list[str]) -> int:
     if prices is not None:
         keep_prices(prepared.root, prices)
     print(summary(prepared.root))
+    for bad in prepared.manifest.get("bad_files", ()):
+        print(
+            f"failed, tried again by the next call: {bad['source']}/{bad['file']}: {bad['reason']}"
+        )
     for source, field in empty_fields(prepared.root, settings):
         print(f"no document of source {source!r} has the field {field!r} of `keep`: misspelt?")
     for name in _orphaned_sets(prepared.root, {item.source for item in settings.inputs}):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from typing import Any
 import xxhash
 
 CHUNK_BYTES = 1 << 20
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextmanager
@@ -19,6 +21,9 @@ def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside `path`; it takes the name of `path` when the block succeeds.
 
     The temporary name carries the process id, so that a killed attempt never meets a live one.
+
+    Raises:
+        OSError: the disk is full; names the path and the remedy.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
@@ -27,6 +32,13 @@ def replacing(path: Path) -> Iterator[Path]:
         with open(temporary, "rb") as file:
             os.fsync(file.fileno())
         os.replace(temporary, path)
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        remedy = "free some or choose another disk, and call again: what was finished is kept"
+        raise OSError(
+            error.errno, f"{os.strerror(error.errno or 0)}; {remedy}", str(path)
+        ) from error
     finally:
         temporary.unlink(missing_ok=True)
 

@@ -27,7 +27,7 @@ from pipeline.stages import Job
 # The end of what Beam makes of an exception: a disk that is full, settings that we refuse.
 _MENDED_BY_USER = re.compile(
     r"\A.*^(?:RuntimeError: )?"
-    r"(?:OSError|PermissionError|FileNotFoundError|pipeline\.\w+\.\w+Error): (.*)"
+    r"(?:OSError|PermissionError|FileNotFoundError|pipeline(?:\.\w+)+Error): (.*)"
     r" \[while running '([^']*)'\]\s*\Z",
     re.DOTALL | re.MULTILINE,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import importlib.util
 import itertools
@@ -71,7 +72,10 @@ def prepare(
         damaged = corpus.damaged(root) if verify else []
         for name in damaged:
             print(f"damaged, made again: {root / name}", file=sys.stderr)
-        shards = plan_shards(root, files, settings.shard_bytes, refresh)
+        again = accounts.parts_with_bad_files(root)
+        shards = plan_shards(
+            root, files, settings.shard_bytes, refresh, settings.max_bad_files, again
+        )
         job = plan_job(root, settings, encoder, shards, limit)
         made = missing(job)
         if made or damaged or not _described(job):
@@ -158,11 +162,12 @@ def _sample(settings: CorpusSettings, shards: list[Shard]) -> Iterator[str]:
     for shard in shards:
         left = share
         records = read(shard.pieces[0], sources[shard.source], settings.extractor)
-        for record in itertools.islice(records, SAMPLE_RECORDS_A_SHARD):
-            if isinstance(record, Record) and left > 0:
-                text = normalize.normalize(record.text)[0][:left]
-                left -= len(text.encode())
-                yield text
+        with contextlib.suppress(Exception):  # a file that fails: ingest tells of it
+            for record in itertools.islice(records, SAMPLE_RECORDS_A_SHARD):
+                if isinstance(record, Record) and left > 0:
+                    text = normalize.normalize(record.text)[0][:left]
+                    left -= len(text.encode())
+                    yield text
 
 
 def _id_bound(root: Path, settings: CorpusSettings, shards: list[Shard], limit: int) -> int:
@@ -224,6 +229,7 @@ def _manifest(job: Job, attached: list[str], merged_tables: list[str]) -> dict[s
         "meta": sorted({field for item in job.settings.inputs for field in item.keep}),
         "parts": job.parts,
         "merged": merged_tables,
+        "bad_files": accounts.bad_files(job),
         "stages": accounts.totals(job),
         "finished": True,
     }

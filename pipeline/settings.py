@@ -89,6 +89,7 @@ class CorpusSettings(Settings):
     extractor: Extractor = "resiliparse"
     hard: tuple[Literal["empty", "not_text"], ...] = ("empty", "not_text")  # dropped at ingest
     shard_bytes: int = Field(32_000_000, ge=1_000)  # text of one shard, about
+    max_bad_files: int = Field(0, ge=0)  # input files that may fail; they are listed, tried again
 
     @field_validator("signals")
     @classmethod

@@ -8,8 +8,9 @@ file lies may change: identity is its source, its name under the glob and its co
 
 from __future__ import annotations
 
+import errno
 import functools
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from pipeline.readers.spill import spill
 from pipeline.settings import CorpusSettings
 
 Key = tuple[str, str]  # source, file
+OUR_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)  # no fault of an input file
 
 MAX_PIECES = 4_096  # of one shard: as many tiny files take a worker some seconds
 
@@ -56,16 +58,31 @@ def input_files(settings: CorpusSettings) -> dict[Key, str]:
 
 
 def plan_shards(
-    root: Path, files: dict[Key, str], shard_bytes: int, refresh: bool = False
+    root: Path,
+    files: dict[Key, str],
+    shard_bytes: int,
+    refresh: bool = False,
+    max_bad_files: int = 0,
+    again: Collection[int] = (),
 ) -> list[Shard]:
     """Shards of all input files, old ones as they were; writes inputs.json.
 
+    Args:
+        max_bad_files: how many files may not be readable; they are left out, and tried again by
+            the next call.
+        again: parts that a file failed in: whatever was made of them is made again.
+
     Raises:
         ConfigError: a file changed or vanished since it was prepared, or all files are empty.
+        OSError: more than `max_bad_files` files cannot be read.
     """
     path = root / "inputs.json"
     known: dict[str, Any] = read_json(path) if path.exists() else {"files": [], "shards": []}
-    entries, shards = known["files"], known["shards"]
+    entries = [entry for entry in known["files"] if "error" not in entry]
+    shards = [
+        {**shard, "tries": shard.get("tries", 0) + 1} if shard["part"] in again else shard
+        for shard in known["shards"]
+    ]
     if entries and known["shard_bytes"] != shard_bytes:
         entries, shards = [], []  # recut: every part is made again
     lost = _lost(entries, files)
@@ -85,8 +102,11 @@ def plan_shards(
     old = {_key(entry) for entry in entries}
     for source in dict.fromkeys(source for source, _ in files):
         new = {key: files[key] for key in files if key[0] == source and key not in old}
-        made, added = _cut(root, source, new, shard_bytes, next_part)
+        made, added = _cut(root, source, new, shard_bytes, next_part, max_bad_files)
         shards, entries, next_part = shards + made, entries + added, next_part + len(made)
+    unreadable = [f"{e['path']}: {e['error']}" for e in entries if "error" in e]
+    if len(unreadable) > max_bad_files:
+        raise ConfigError(too_many(unreadable, max_bad_files))
     if not shards:
         raise ConfigError(f"the inputs hold no record: all {len(files)} files are empty")
     planned = {"shard_bytes": shard_bytes, "files": entries, "shards": shards}
@@ -94,6 +114,24 @@ def plan_shards(
     if planned != known:
         write_json(path, planned, indent=None)
     return load_shards(root)
+
+
+def too_many(bad: list[str], max_bad_files: int) -> str:
+    return (
+        f"{len(bad)} input files failed, `max_bad_files: {max_bad_files}` allows fewer:\n"
+        + "\n".join(f"  {line}" for line in bad)
+        + "\nmend them or take them out of `files`, or raise `max_bad_files` in corpus.yaml; what "
+        "was made of the others is kept"
+    )
+
+
+def unreadable_files(root: Path) -> list[dict[str, str]]:
+    """Source, file and reason of the input files that could not be opened."""
+    return [
+        {"source": entry["source"], "file": entry["file"], "reason": entry["error"]}
+        for entry in read_json(root / "inputs.json")["files"]
+        if "error" in entry
+    ]
 
 
 def write_shards(root: Path, files: dict[Key, str], pieces: list[tuple[str, Piece]]) -> None:
@@ -122,6 +160,7 @@ def _load(path: Path, version: int) -> tuple[Shard, ...]:
     for entry in known["shards"]:
         source = entry["source"]
         content = [[piece, files[source, piece["file"]]["hash"]] for piece in entry["pieces"]]
+        content += [entry["tries"]] if "tries" in entry else []
         pieces = tuple(
             _piece(path.parent, piece, files[source, piece["file"]]) for piece in entry["pieces"]
         )
@@ -184,7 +223,12 @@ def _parts_to_drop(entries: list[dict[str, Any]], lost: set[Key]) -> set[int]:
 
 
 def _cut(
-    root: Path, source: str, files: dict[Key, str], shard_bytes: int, next_part: int
+    root: Path,
+    source: str,
+    files: dict[Key, str],
+    shard_bytes: int,
+    next_part: int,
+    max_bad_files: int,
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Shards and file entries of new files of one source, small files gathered."""
     shards: list[dict[str, Any]] = []
@@ -192,9 +236,18 @@ def _cut(
     gathered: list[Piece] = []
     size = 0  # of what is gathered
     for key, path in files.items():
-        pieces = cut(path, key[1], shard_bytes)
-        if pieces is None:  # a stream too large for one piece: written out once, as shards
-            pieces = spill(path, key[1], root / spill_folder(key), shard_bytes)
+        try:
+            pieces = cut(path, key[1], shard_bytes)
+            if pieces is None:  # a stream too large for one piece: written out once, as shards
+                pieces = spill(path, key[1], root / spill_folder(key), shard_bytes)
+            state = [file_size(path), file_version(path), content_hash(path)]
+        except Exception as error:  # whatever a decoder or a store makes of a bad file
+            if max_bad_files == 0 or (isinstance(error, OSError) and error.errno in OUR_DISK):
+                raise
+            reason = f"{type(error).__name__}: {error}"
+            entries.append({"source": source, "path": path, "file": key[1], "error": reason})
+            entries[-1] |= {"bytes": 0, "modified": "", "hash": "", "parts": []}
+            continue
         parts = set()
         for piece in pieces:
             full = size + piece.num_bytes > shard_bytes or len(gathered) == MAX_PIECES
@@ -209,9 +262,7 @@ def _cut(
                 "source": source,
                 "path": path,
                 "file": key[1],
-                "bytes": file_size(path),
-                "modified": file_version(path),
-                "hash": content_hash(path),
+                **dict(zip(("bytes", "modified", "hash"), state, strict=True)),
                 "parts": sorted(parts),
             }
         )

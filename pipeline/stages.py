@@ -149,6 +149,7 @@ PART_STAGES: dict[str, PartStage] = {
             job.settings.extractor,
             job.settings.hard,
             _sampler(job.id_bound),
+            tolerant=job.settings.max_bad_files > 0,
         ),
     ),
     "nominees": PartStage(

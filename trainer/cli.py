@@ -4,7 +4,7 @@ A function is imported when its verb is called, so `assay --help` loads neither 
 no verb loads both. Each takes the arguments after the verb and returns the exit code.
 
 Exit codes: 0 done; 1 a fault of ours, with its traceback; 2 a mistake that the user can mend, as
-one message; 130 interrupted.
+one message; 130 interrupted; 143 stopped by SIGTERM.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import difflib
 import importlib
 import importlib.metadata
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
@@ -37,6 +38,14 @@ VERBS: dict[str, tuple[str, str]] = {
 PACKAGES = ("kernels", "filters", "dedup", "pipeline", "mixtures", "trainer")
 
 
+class Stopped(KeyboardInterrupt):
+    """SIGTERM, which ends all as Ctrl-C does: children, locks, temporary files."""
+
+
+def _stop(*_: object) -> None:
+    raise Stopped
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one verb; `argv` is without the program's name. Returns the exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
@@ -52,8 +61,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         hint = f"did you mean `{near[0]}`?" if near else f"verbs: {', '.join(VERBS)}"
         print(f"assay: unknown verb {verb!r}; {hint}", file=sys.stderr)
         return 2
+    signal.signal(signal.SIGTERM, _stop)
     try:
         return _call(verb, rest)
+    except Stopped:
+        print(
+            "\nassay: stopped by SIGTERM; the same command goes on where it stopped",
+            file=sys.stderr,
+        )
+        return 128 + signal.SIGTERM
     except KeyboardInterrupt:
         print("\nassay: interrupted; the same command goes on where it stopped", file=sys.stderr)
         return 130

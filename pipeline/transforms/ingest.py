@@ -24,7 +24,7 @@ from filters import normalize
 from pipeline import schema
 from pipeline.corpus import part_name
 from pipeline.files import replacing
-from pipeline.readers import Bad, Record, excerpt
+from pipeline.readers import Bad, Piece, Record, excerpt
 from pipeline.readers.formats import read
 
 if TYPE_CHECKING:
@@ -50,6 +50,10 @@ Row = tuple[bytes, str, int, dict[str, Any], bytes, int, tuple[int, ...]]
 T = TypeVar("T")
 
 
+class UnreadableError(ValueError):
+    """An input file fails; the message names it, the reason and the remedy."""
+
+
 class Tally:
     """What became of the records of a shard."""
 
@@ -58,6 +62,7 @@ class Tally:
         self.reasons: Counter[str] = Counter()
         self.kept_fields: Counter[str] = Counter()
         self.rejects: list[dict[str, Any]] = []
+        self.bad_files: list[dict[str, str]] = []
 
 
 def outputs(root: Path, part: int) -> list[Path]:
@@ -72,10 +77,12 @@ def ingest(
     extractor: str,
     hard: tuple[str, ...],
     sampled: Callable[[bytes], bool] | None,
+    tolerant: bool = False,
 ) -> dict[str, Any]:
     """Write the three tables of a shard; returns its counters.
 
     Args:
+        tolerant: a file that fails costs what stands behind the fault, which is a reject.
         sampled: with `--limit`, tells by id whether a record is in the sample.
     """
     tally = Tally()
@@ -83,7 +90,7 @@ def ingest(
     def rows() -> Iterator[Row]:
         for piece in shard.pieces:
             tally.files.setdefault(piece.file, Counter(records=0, kept=0, rejected=0))
-            records = read(piece, source, extractor)
+            records = _readable(read(piece, source, extractor), piece, tolerant, tally)
             for batch in _batches(records, lambda item: item.num_bytes, BATCH_BYTES):
                 yield from _documents(batch, piece.file, source, hard, sampled, tally)
 
@@ -98,7 +105,32 @@ def ingest(
         "files": {file: dict(counted) for file, counted in tally.files.items()},
         "reasons": dict(tally.reasons),
         "kept_fields": dict(tally.kept_fields),
+        "bad_files": tally.bad_files,
     }
+
+
+def _readable(
+    records: Iterator[Record | Bad], piece: Piece, tolerant: bool, tally: Tally
+) -> Iterator[Record | Bad]:
+    """The records, and where the file fails a last one that says so.
+
+    Raises:
+        UnreadableError: it fails, and that is not to be tolerated.
+    """
+    end = piece.base
+    try:
+        for record in records:
+            end = record.offset + max(record.num_bytes, 1)
+            yield record
+    except Exception as error:  # whatever a decoder, a disk or a store makes of a bad file
+        reason = f"{type(error).__name__}: {error}"
+        if not tolerant:
+            raise UnreadableError(
+                f"{piece.path} cannot be read: {reason}; mend it, take it out of `files`, or let "
+                "some fail with `max_bad_files` in corpus.yaml"
+            ) from error
+        tally.bad_files.append({"file": piece.file, "reason": reason})
+        yield Bad(end, 0, "bad_file", reason)
 
 
 def _documents(

@@ -1,0 +1,72 @@
+"""`prepare` in a process that kills itself with SIGKILL at a chosen moment.
+
+Moments are the renames by which files appear, just before and just after, and the middle of a file
+(half of the bytes written). The stages run one after another without Beam, so a process costs a
+fork, and a hundred kills a minute; kills of the real command stand in test_prepare.py.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from pathlib import Path
+
+from pipeline import files, prepare, runners
+from pipeline.run import run_join, run_part, run_sweep
+from pipeline.settings import load_corpus
+from pipeline.stages import JOINS, Job
+
+FORKS = multiprocessing.get_context("forkserver")
+FORKS.set_forkserver_preload(["kills"])
+
+
+def prepared_or_killed(settings: Path, moment: int, told: Path) -> bool:
+    """Whether a run got to its end; otherwise `told` has one more line: the file it died at."""
+    process = FORKS.Process(target=_run, args=(settings, moment, told))
+    process.start()
+    process.join()
+    assert process.exitcode in (0, -signal.SIGKILL), process.exitcode
+    return process.exitcode == 0
+
+
+def _run(settings: Path, moment: int, told: Path) -> None:
+    real = os.replace
+    left = moment
+
+    def replace(temporary: str, path: str) -> None:
+        nonlocal left
+        for half in ("before", "middle", "after"):
+            left -= 1
+            if half == "after":
+                real(temporary, path)
+            if left == 0:
+                with open(told, "a") as file:
+                    file.write(f"{half} {path}\n")
+                if half == "middle":
+                    os.truncate(temporary, os.path.getsize(temporary) // 2)
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    files.os.replace = replace  # type: ignore[assignment]
+    prepare._run = _stages  # type: ignore[assignment]
+    prepare.prepare(load_corpus(settings), runners.Chosen("inline", 1))
+
+
+def _stages(job: Job, *_: object) -> None:
+    for shard in job.shards:
+        run_part(job, "ingest", shard)
+        run_sweep(job, ("signals/language",), shard)
+        run_part(job, "nominees", shard)
+    _join(job, "heldout")
+    for shard in job.shards:
+        run_sweep(job, job.sweep, shard)
+    _join(job, "forest")
+    _join(job, "components")
+    for shard in job.shards:
+        run_part(job, "candidates", shard)
+    _join(job, "pairs")
+
+
+def _join(job: Job, name: str) -> None:
+    for partition in range(JOINS[name].partitions):
+        run_join(job, name, partition)

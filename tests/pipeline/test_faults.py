@@ -1,0 +1,173 @@
+"""What goes wrong outside of our code: a clear message, nothing corrupt; the next call goes on."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import kills
+import pyarrow.parquet as pq
+import pytest
+import small_corpus
+
+from pipeline import corpus, prepare, runners, shards
+from pipeline.config import ConfigError
+from pipeline.corpus import CorpusError
+from pipeline.files import read_json, replacing
+from pipeline.readers import Bad, Piece, Record, jsonl
+from pipeline.readers.formats import READERS, Reader
+from pipeline.settings import load_corpus
+from pipeline.transforms.ingest import UnreadableError
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Inputs and a tokenizer; tests copy them."""
+    folder = tmp_path_factory.mktemp("faults")
+    path = small_corpus.write_inputs(folder, documents=20)
+    tokenizer = ["--vocab-size", "400", "--output", str(folder / "tokenizer.json")]
+    small_corpus.assay("tokenizer", "train", path, *tokenizer)
+    return folder
+
+
+@pytest.fixture
+def settings(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """corpus.yaml of 23 English documents in en.jsonl, 23 Chinese ones in zh.jsonl."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    monkeypatch.setattr(prepare, "_run", kills._stages)
+    return tmp_path / "corpus.yaml"
+
+
+def run(settings: Path, **more: object) -> dict[str, Any]:
+    checked = load_corpus(settings).model_copy(update=more)
+    return prepare.prepare(checked, runners.Chosen("inline", 1)).manifest
+
+
+def documents(settings: Path) -> Counter[str]:
+    paths = corpus.part_paths(settings.parent / "corpus", "documents")
+    return Counter(row["file"] for p in paths for row in pq.read_table(p).to_pylist())
+
+
+def failing_after(records: int, name: str) -> Reader:
+    """The JSONL reader, which crashes in one file."""
+
+    def read(piece: Piece, source: Any, extractor: str) -> Iterator[Record | Bad]:
+        for n, record in enumerate(jsonl.read(piece, source, extractor)):
+            if piece.file == name and n == records:
+                raise KeyError("a decoder")
+            yield record
+
+    return Reader(READERS["jsonl"].suffixes, READERS["jsonl"].cut, read)
+
+
+def test_a_file_that_fails_stops_the_run_and_is_named(
+    settings: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(READERS, "jsonl", failing_after(3, "zh.jsonl"))
+    with pytest.raises(UnreadableError, match=r"zh.jsonl cannot be read: KeyError.*max_bad_files"):
+        run(settings)
+
+
+def test_max_bad_files_lets_the_others_through_and_the_next_call_mends_it(
+    settings: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both files stand in one shard: the bad one costs its own records alone."""
+    text = settings.read_text().replace("source: tales-zh, files: zh", "source: tales-zh, files: x")
+    settings.write_text(
+        text.replace("files: en.jsonl", "files: '*.jsonl'").replace(
+            "  - {source: tales-zh, files: x.jsonl, kind: book, keep: [author]}\n", ""
+        )
+    )
+    wanted_manifest = run(settings)
+    wanted = documents(settings)
+    assert wanted == {"en.jsonl": 23, "zh.jsonl": 21}
+    assert wanted_manifest["bad_files"] == []
+    shutil.rmtree(settings.parent / "corpus")
+    with monkeypatch.context() as patch:
+        patch.setitem(READERS, "jsonl", failing_after(3, "zh.jsonl"))
+        found = run(settings, max_bad_files=1)
+        assert found["bad_files"] == [
+            {"source": "tales-en", "file": "zh.jsonl", "reason": "KeyError: 'a decoder'"}
+        ]
+        assert documents(settings) == {"en.jsonl": 23, "zh.jsonl": 3}
+        assert found["stages"]["ingest"]["totals"]["reasons"]["bad_file"] == 1
+    found = run(settings, max_bad_files=1)
+    assert found["bad_files"] == []
+    assert documents(settings) == wanted
+    totals, before = found["stages"]["tokens"]["totals"], wanted_manifest["stages"]["tokens"]
+    assert totals == before["totals"], "what follows from the part was made again"
+
+
+def test_more_bad_files_than_allowed_are_named(
+    settings: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unreadable from the start (a permission, a disk): before any work."""
+    real = shards.cut
+
+    def cut(path: str, file: str, size: int) -> list[Piece] | None:
+        if file == "zh.jsonl":
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        return real(path, file, size)
+
+    monkeypatch.setattr(shards, "cut", cut)
+    found = run(settings, max_bad_files=1)
+    assert [bad["file"] for bad in found["bad_files"]] == ["zh.jsonl"]
+    assert documents(settings) == {"en.jsonl": 23}
+    monkeypatch.setattr(shards, "cut", real)
+    assert run(settings, max_bad_files=1)["bad_files"] == []
+    assert documents(settings) == {"en.jsonl": 23, "zh.jsonl": 21}
+    monkeypatch.setitem(READERS, "jsonl", failing_after(0, "zh.jsonl"))
+    monkeypatch.setattr(shards, "cut", lambda *_: cut("en", "zh.jsonl", 0))
+    shutil.rmtree(settings.parent / "corpus")
+    message = r"2 input files failed, `max_bad_files: 1` allows fewer:\n.*en.jsonl: Permission"
+    with pytest.raises(ConfigError, match=message):
+        run(settings, max_bad_files=1)
+
+
+def test_a_broken_intermediate_shard_is_found_when_a_stage_reads_it(settings: Path) -> None:
+    run(settings)
+    root = settings.parent / "corpus"
+    victim = root / "documents" / "part-00001.parquet"
+    whole = victim.read_bytes()
+    victim.write_bytes(whole[:300] + bytes([whole[300] ^ 1]) + whole[301:])
+    shutil.rmtree(root / "stats" / "signals" / "gopher")
+    with pytest.raises(CorpusError, match=r"part-00001.parquet is damaged: not the bytes .* again"):
+        run(settings)
+    assert run(settings)["finished"]
+    assert victim.read_bytes() == whole
+
+
+def test_a_full_disk_names_the_path_and_the_remedy(tmp_path: Path) -> None:
+    path = tmp_path / "documents" / "part-00000.parquet"
+    with pytest.raises(OSError, match=r"No space left on device; free some or .*part-00000"):
+        with replacing(path) as temporary:
+            temporary.write_bytes(b"half")
+            raise OSError(errno.ENOSPC, "No space left on device")
+    assert list(path.parent.iterdir()) == []
+
+
+def test_a_disk_that_fills_up_in_the_run(settings: Path, tmp_path: Path) -> None:
+    """A process whose files may not grow beyond 30 kB, as on a disk with that much left."""
+    told = tmp_path / "told"
+    told.touch()
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    child = os.fork()
+    if child == 0:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))
+        try:
+            run(settings)
+        except OSError as error:
+            told.write_text(str(error))
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert "File too large; free some or choose another disk" in told.read_text()
+    assert not (settings.parent / "corpus" / "corpus.json").exists()
+    assert run(settings)["finished"]
+    assert read_json(settings.parent / "corpus" / "corpus.json")["finished"]
+    assert (soft, hard) == resource.getrlimit(resource.RLIMIT_FSIZE)
