@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dedup.minhash import Signatures
-from dedup.shingles import Array, Offsets, mix
+from dedup.shingles import Array, mix
 from kernels.compile import kernel
 
 Keys = npt.NDArray[np.uint64]
@@ -58,12 +58,12 @@ def sort_records(keys: Keys, docs: Docs) -> tuple[Keys, Docs]:
     return keys[order], docs[order]
 
 
-def partition_bounds(sorted_keys: Keys, num_partitions: int) -> Offsets:
-    """Where partitions begin: records `bounds[p]:bounds[p + 1]` have keys of the p-th equal range
-    of 2^64."""
-    borders = [(p << 64) // num_partitions for p in range(1, num_partitions)]
-    inner = np.searchsorted(sorted_keys, np.array(borders, np.uint64))
-    return np.concatenate([[0], inner, [len(sorted_keys)]]).astype(np.int64)
+def partition_slice(sorted_keys: Keys, partition: int, num_partitions: int) -> slice:
+    """Records whose keys lie in the equal range `partition` of the `num_partitions` of 2^64."""
+    begin, end = ((p << 64) // num_partitions for p in (partition, partition + 1))
+    first = np.searchsorted(sorted_keys, np.uint64(begin))
+    last = np.searchsorted(sorted_keys, np.uint64(end)) if end < 1 << 64 else len(sorted_keys)
+    return slice(int(first), int(last))
 
 
 def candidate_edges(keys: Keys, docs: Docs) -> Edges:

@@ -50,8 +50,8 @@ def forest(root: Path, parts: list[int], partition: int, num: int) -> dict[str, 
     slices = [(np.empty(0, np.uint64), np.empty(0, np.uint64))]
     for part in sorted(parts):
         keys, rows = read_columns(sign_outputs(root, part)[0])
-        begin, end = bands.partition_bounds(keys, num)[partition : partition + 2]
-        slices.append((keys[begin:end].copy(), rows[begin:end] | np.uint64(part << 32)))
+        cut = bands.partition_slice(keys, partition, num)
+        slices.append((keys[cut].copy(), rows[cut] | np.uint64(part << 32)))
     keys, docs = bands.sort_records(
         np.concatenate([k for k, _ in slices]), np.concatenate([d for _, d in slices])
     )

@@ -12,7 +12,7 @@ from dedup.bands import (
     candidate_edges,
     collision_probability,
     key_records,
-    partition_bounds,
+    partition_slice,
     sort_records,
 )
 from dedup.minhash import signatures
@@ -60,11 +60,10 @@ def test_key_records_leave_out_texts_without_shingles() -> None:
 @given(st.lists(U64, max_size=40), st.sampled_from([1, 2, 7, 64]))
 def test_partitions_are_equal_ranges_of_the_key(values: list[int], num_partitions: int) -> None:
     keys = np.array(sorted(values), np.uint64)
-    bounds = partition_bounds(keys, num_partitions)
-    assert bounds[0] == 0
-    assert bounds[-1] == len(keys)
-    for p in range(num_partitions):
-        part = keys[bounds[p] : bounds[p + 1]].tolist()
+    slices = [partition_slice(keys, p, num_partitions) for p in range(num_partitions)]
+    assert [key for cut in slices for key in keys[cut].tolist()] == keys.tolist()
+    for p, cut in enumerate(slices):
+        part = keys[cut].tolist()
         # exact integers: key k is of partition p when p / n <= k / 2^64 < (p + 1) / n, floored
         assert all(p << 64 <= k * num_partitions + num_partitions - 1 for k in part)
         assert all(k < ((p + 1) << 64) // num_partitions for k in part)
