@@ -13,7 +13,7 @@ from resiliparse.extract.html2text import extract_plain_text
 from resiliparse.parse.html import HTMLTree
 
 from kernels.names import names_in
-from pipeline.pages.rewrites import join_wrapped_han, rewrite
+from pipeline.pages.rewrites import HAN_BYTES, join_wrapped_han, rewrite
 from pipeline.pages.tree import Page, Tree, select
 
 MAIN = "main, [role=main]"
@@ -35,7 +35,9 @@ BOILERPLATE = [
 
 def parse(html: str) -> Page:
     """A page and its tree, line breaks between Han characters taken out."""
-    return Page(HTMLTree.parse(join_wrapped_han(html)), html, names_in(html.encode()))
+    names = names_in(html.encode())
+    joined = join_wrapped_han(html) if any(names[byte] for byte in HAN_BYTES) else html
+    return Page(HTMLTree.parse(joined), html, names)
 
 
 def main_text(page: Page, extractor: str) -> str:

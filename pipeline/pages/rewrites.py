@@ -12,6 +12,8 @@ from collections.abc import Callable
 from pipeline.pages.tree import Node, Page, select
 
 _CJK = r"\u2e80-\u2fdf\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uff60\U00020000-\U0003ffff"
+# One of these begins each of them in UTF-8; E2, for radicals, begins dashes and quotes too.
+HAN_BYTES = (*range(0xE3, 0xEA), 0xEF, 0xF0)
 _INLINE = r"(?:</?(?:a|abbr|b|code|em|font|i|mark|s|small|span|strong|u)\b[^<>]{0,300}>)*"
 _WRAPPED = re.compile(rf"([{_CJK}]{_INLINE})[ \t]*\r?\n\s*({_INLINE})(?=[{_CJK}])")
 _HAN_BEGINS_LINE = re.compile(rf"\n\s*{_INLINE}[{_CJK}]")  # a tenth of the time: \n is rare
@@ -28,7 +30,7 @@ _BLOCKS_IN_CELLS = ", ".join(
 def join_wrapped_han(html: str) -> str:
     """Take out line breaks of the source between two Han characters, kana or CJK marks: a browser
     shows a space there, and Chinese has none. Works on the source, `<pre>` and scripts apart."""
-    if html.isascii() or _HAN_BEGINS_LINE.search(html) is None:
+    if _HAN_BEGINS_LINE.search(html) is None:
         return html
     parts = _VERBATIM.split(html)
     parts[::3] = [_WRAPPED.sub(r"\1\2", part) for part in parts[::3]]

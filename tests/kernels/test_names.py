@@ -23,14 +23,24 @@ def test_parts_of_names_do_not(name: str) -> None:
 
 def test_an_empty_page_has_none() -> None:
     assert 1 not in names_in(b"")
-    assert 1 not in names_in("。<>😀".encode())
+    assert 1 not in names_in(b" <>\n")
+
+
+def test_bytes_above_127_stand_for_themselves() -> None:
+    assert [at for at, seen in enumerate(names_in("é。".encode())) if seen] == [
+        0x80,
+        0x82,
+        0xA9,
+        0xC3,
+        0xE3,
+    ]
 
 
 @given(st.text(st.sampled_from("aB-_1 <>\n你é"), max_size=40))
 def test_equal_to_the_names_of_a_regular_expression(text: str) -> None:
     names = re.findall(r"[a-z0-9_-]+", text.lower().encode().decode("ascii", "replace"))
     assert [at for at, seen in enumerate(names_in(text.encode())) if seen] == sorted(
-        {slot(name) for name in names}
+        {slot(name) for name in names} | {byte for byte in text.encode() if byte >= 128}
     )
 
 
