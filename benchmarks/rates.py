@@ -82,6 +82,8 @@ KERNELS: dict[str, Callable[[Setup], Kernel]] = {
     "normalize": normalization,
     "language": signal_group("language"),
     "gopher": signal_group("gopher"),
+    "c4": signal_group("c4"),
+    "fineweb": signal_group("fineweb"),
     "shingles": shingling,
     "shingles+minhash": minhash,
     "tokenize": tokenization,

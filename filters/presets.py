@@ -32,6 +32,8 @@ class Rule:
 
 _A1 = "MassiveText, Rae et al. 2021, table A1"
 _UNIT_FREE = f"{_A1}; counts lines, so it holds for Chinese lines too"
+_C4 = "Raffel et al. 2019, section 2.2, and datatrove c4_filters.py"
+_FINEWEB = "Penedo et al. 2024, section 3.5"
 _FINEWEB2 = "FineWeb2 configs, cmn_Hani"
 _MAP_NEO = "MAP-NEO filter.py: n-grams of characters, as ours"
 
@@ -80,28 +82,60 @@ PRESETS: dict[str, tuple[Rule, ...]] = {
             _max(0.1, 0.182, f"{_FINEWEB2}: 6 words are about 10 characters"),
         ),
     ),
+    "c4": (
+        Rule(
+            "c4.sentences_after",
+            {
+                "en": Bound(5, None, f"{_C4}; TFDS has 3"),
+                "zh": Bound(5, None, f"{_C4}; counts sentences, so it holds for Chinese"),
+            },
+        ),
+        Rule("c4.num_lorem_ipsum", {"en": Bound(None, 0, _C4), "zh": Bound(None, 0, _C4)}),
+        Rule("c4.num_curly_brackets", {"en": Bound(None, 0, _C4), "zh": Bound(None, 0, _C4)}),
+    ),
+    "fineweb": (
+        Rule(
+            "fineweb.punctuation_line_share",
+            {"en": Bound(0.12, None, _FINEWEB), "zh": Bound(0.106, None, _FINEWEB2)},
+        ),
+        Rule("fineweb.short_line_share", {"en": Bound(None, 0.67, _FINEWEB)}),
+        Rule(
+            "gopher.dup_line_char_share",
+            {"en": Bound(None, 0.01, _FINEWEB), "zh": Bound(None, 0.1, _FINEWEB2)},
+        ),
+        Rule(
+            "fineweb.newline_ratio",
+            {
+                "en": Bound(None, 0.3, _FINEWEB),
+                "zh": Bound(None, 0.111, f"{_FINEWEB2}: .178, 1.6 characters for a word"),
+            },
+        ),
+    ),
 }
 
 # What the kind of a source changes. The rules were made for web pages: code is no prose, and has no
-# rules; an answer, a post or a line of dialogue is short by nature, so no minimum of words counts
-# (ChineseWebText's minimum of 200 characters drops question and answer, poems and dialogue).
+# rules; an answer, a post or a line of dialogue is short by nature, so no minimum of words or of
+# sentences counts (ChineseWebText's minimum of 200 characters drops question and answer, poems and
+# dialogue).
 WITHOUT_RULES = ("code",)
 SHORT_KINDS = ("qa", "forum", "dialogue")
-LENGTHS = ("gopher.num_words",)
+LENGTHS = ("gopher.num_words", "c4.sentences_after")
 
-# Rules of the first language that the second goes without, and why.
-NO_RULE: dict[tuple[str, str], str] = {
-    ("zh", "gopher.mean_word_length"): "a Han word is one character long by definition; the mean "
-    "only says how much Latin script stands between, which good technical pages have",
-    ("zh", "gopher.dup_paragraph_share"): "off in FineWeb2 cmn_Hani",
-    ("zh", "gopher.dup_line_char_share"): "off in FineWeb2 cmn_Hani",
-    ("zh", "gopher.dup_paragraph_char_share"): "off in FineWeb2 cmn_Hani",
+# (preset, language, signal) of rules that a language goes without, and why.
+NO_RULE: dict[tuple[str, str, str], str] = {
+    ("gopher", "zh", "gopher.mean_word_length"): "a Han word is one character long by definition; "
+    "the mean only says how much Latin script stands between, which good technical pages have",
+    ("gopher", "zh", "gopher.dup_paragraph_share"): "off in FineWeb2 cmn_Hani",
+    ("gopher", "zh", "gopher.dup_line_char_share"): "off in FineWeb2 cmn_Hani",
+    ("gopher", "zh", "gopher.dup_paragraph_char_share"): "off in FineWeb2 cmn_Hani",
     **{
-        ("zh", f"gopher.dup_{n}_gram_char_share"): f"{n} characters are 3 to 5 words, fewer than "
-        "any published rule counts: sound prose repeats them (median of dup_5 .16 in a Chinese "
-        "programming guide, .38 in laws)"
+        ("gopher", "zh", f"gopher.dup_{n}_gram_char_share"): f"{n} characters are 3 to 5 words, "
+        "fewer than any published rule counts: sound prose repeats them (median of dup_5 .16 in a "
+        "Chinese programming guide, .38 in laws)"
         for n in range(5, 10)
     },
+    ("fineweb", "zh", "fineweb.short_line_share"): "off in FineWeb2 cmn_Hani: 30 Chinese "
+    "characters say as much as 90 English ones",
 }
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from filters import gopher, language
+from filters import c4, fineweb, gopher, language
 from filters.columns import Signal
 from filters.segments import Texts
 
@@ -38,4 +38,6 @@ GROUPS: dict[str, Group] = {
         ("models/lid.176.ftz", "words/han_variants.tsv"),
     ),
     "gopher": Group(gopher.measure, gopher.COLUMNS, ("filters.gopher",)),
+    "c4": Group(c4.measure, c4.COLUMNS, ("filters.c4",)),
+    "fineweb": Group(fineweb.measure, fineweb.COLUMNS, ("filters.fineweb",)),
 }

@@ -85,7 +85,12 @@ class CorpusSettings(Settings):
     tokenizer: Annotated[Tokenizer, BeforeValidator(_tokenizer)]
     heldout: Heldout = Heldout()
     near: Near = Near()
-    signals: tuple[str, ...] = ("language", "gopher")  # groups of filters/signals.py
+    signals: tuple[str, ...] = (
+        "language",
+        "gopher",
+        "c4",
+        "fineweb",
+    )  # groups of filters/signals.py
     extractor: Extractor = "resiliparse"
     hard: tuple[Literal["empty", "not_text"], ...] = ("empty", "not_text")  # dropped at ingest
     shard_bytes: int = Field(32_000_000, ge=1_000)  # text of one shard, about

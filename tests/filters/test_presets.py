@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 from typing import Any, get_args
 
 import duckdb
@@ -7,9 +8,10 @@ import pyarrow as pa
 import pytest
 
 from filters import language
-from filters.gopher import COLUMNS, STOP_WORDS, measure
+from filters.gopher import STOP_WORDS
 from filters.presets import NO_RULE, PRESETS, expression, needs, reasons
 from filters.segments import Texts
+from filters.signals import GROUPS
 from pipeline.settings import Kind
 
 EN = (
@@ -78,9 +80,9 @@ KINDS_ZH = {
         "甲：可以，那我在家等着，麻烦他来之前先给我打个电话。"
     ),
 }
-# For each language: a signal, and a text in which its rule fires.
+# For each preset and language: a signal, and a text in which its rule fires.
 FIRES = {
-    "en": {
+    ("gopher", "en"): {
         "gopher.num_words": "The end of the story.",
         "gopher.mean_word_length": EN.replace(" ", "").replace(",", " of ").replace(".", " to "),
         "gopher.hash_ratio": EN + " #" * 20,
@@ -100,7 +102,7 @@ FIRES = {
         "gopher.top_4_gram_char_share": EN + " please read much more" * 20,
         **{f"gopher.dup_{n}_gram_char_share": f"{EN} {EN}" for n in range(5, 11)},
     },
-    "zh": {
+    ("gopher", "zh"): {
         "gopher.num_words": "今天天气很好。",
         "gopher.hash_ratio": ZH + "#" * 20,
         "gopher.ellipsis_ratio": ZH.replace("，", "……").replace("。", "……"),
@@ -116,14 +118,37 @@ FIRES = {
         "gopher.top_4_gram_char_share": ZH + "展开全文，" * 30,
         "gopher.dup_10_gram_char_share": ZH + ZH,
     },
+    ("c4", "en"): {
+        "c4.sentences_after": EN.replace(". ", "\n"),
+        "c4.num_lorem_ipsum": f"Lorem ipsum. {EN}",
+        "c4.num_curly_brackets": f"{{ }} {EN}",
+    },
+    ("c4", "zh"): {
+        "c4.sentences_after": ZH.replace("。", "……\n"),
+        "c4.num_lorem_ipsum": f"lorem ipsum。{ZH}",
+        "c4.num_curly_brackets": f"{{}}{ZH}",
+    },
+    ("fineweb", "en"): {
+        "fineweb.punctuation_line_share": EN.replace(".", "\n"),
+        "fineweb.short_line_share": "\n".join(f"Line {i}." for i in range(9)),
+        "gopher.dup_line_char_share": f"{EN}\n{EN}",
+        "fineweb.newline_ratio": EN.replace(" ", "\n"),
+    },
+    ("fineweb", "zh"): {
+        "fineweb.punctuation_line_share": ZH.replace("。", "\n"),
+        "gopher.dup_line_char_share": f"{ZH}\n{ZH}",
+        "fineweb.newline_ratio": ZH.replace("，", "，\n\n\n"),
+    },
 }
 
 
 def query(text: str, language: str | None, *columns: str, kind: str = "web") -> tuple[Any, ...]:
-    measured = measure(Texts(pa.array([text])), pa.array([language or ""]))
-    rows = pa.table({name: pa.array(measured[name]) for name in COLUMNS})
-    lang = pa.array([language], pa.string())
-    table = pa.table({"gopher": rows.to_struct_array(), "lang": lang, "kind": [kind]})
+    texts, languages = Texts(pa.array([text])), pa.array([language or ""])
+    groups = {}
+    for name in PRESETS:
+        measured = GROUPS[name].measure(texts, languages)
+        groups[name] = pa.table({n: pa.array(measured[n]) for n in measured}).to_struct_array()
+    table = pa.table({**groups, "lang": pa.array([language], pa.string()), "kind": [kind]})
     with duckdb.connect() as connection:
         connection.register("documents", table)
         (row,) = connection.execute(f"select {', '.join(columns)} from documents").fetchall()
@@ -132,9 +157,10 @@ def query(text: str, language: str | None, *columns: str, kind: str = "web") -> 
 
 @pytest.mark.parametrize(("language", "text"), [("en", EN), ("zh", ZH)])
 def test_prose_passes_every_rule(language: str, text: str) -> None:
-    assert query(text, language, expression("gopher")) == (True,)
-    failed = query(text, language, *(sql for _, sql in reasons("gopher")))
-    assert set(failed) <= {False, None}
+    for preset in PRESETS:
+        assert query(text, language, expression(preset)) == (True,)
+        failed = query(text, language, *(sql for _, sql in reasons(preset)))
+        assert set(failed) <= {False, None}
 
 
 def test_chinese_of_every_kind_passes_out_of_the_box() -> None:
@@ -143,20 +169,23 @@ def test_chinese_of_every_kind_passes_out_of_the_box() -> None:
     texts = pa.array(KINDS_ZH.values())
     languages = language.measure(Texts(texts), pa.array([""] * len(texts)))["lang"]
     assert pa.array(languages).to_pylist() == ["zh"] * len(texts)
+    rules = [rule for preset in ("gopher", "c4") for rule in reasons(preset)]
     failed = {
-        kind: [name for name, sql in reasons("gopher") if query(text, "zh", sql) == (True,)]
+        kind: [name for name, sql in rules if query(text, "zh", sql, kind=kind) == (True,)]
         for kind, text in KINDS_ZH.items()
     }
-    assert failed == {kind: [] for kind in KINDS_ZH}
+    expected: dict[str, list[str]] = {kind: [] for kind in KINDS_ZH}
+    assert failed == expected
     assert [query(text, "zh", expression("gopher")) for text in KINDS_ZH.values()] == [(True,)] * 7
 
 
 @pytest.mark.parametrize(
-    ("language", "signal"), [(lang, signal) for lang, texts in FIRES.items() for signal in texts]
+    ("preset", "language", "signal"),
+    [(*key, signal) for key, texts in FIRES.items() for signal in texts],
 )
-def test_each_rule_can_fire(language: str, signal: str) -> None:
-    text = FIRES[language][signal]
-    passes, fails = query(text, language, expression("gopher"), dict(reasons("gopher"))[signal])
+def test_each_rule_can_fire(preset: str, language: str, signal: str) -> None:
+    text = FIRES[preset, language][signal]
+    passes, fails = query(text, language, expression(preset), dict(reasons(preset))[signal])
     assert (passes, fails) == (False, True)
 
 
@@ -165,8 +194,8 @@ def test_each_rule_can_fire(language: str, signal: str) -> None:
 def test_every_rule_is_tested_or_explained(preset: str, language: str) -> None:
     with_bounds = {rule.signal for rule in PRESETS[preset] if language in rule.bounds}
     without = {rule.signal for rule in PRESETS[preset]} - with_bounds
-    assert with_bounds == FIRES[language].keys()
-    assert without == {signal for name, signal in NO_RULE if name == language}
+    assert with_bounds == FIRES[preset, language].keys()
+    assert without == {s for name, lang, s in NO_RULE if (name, lang) == (preset, language)}
 
 
 @pytest.mark.parametrize("language", ["ko", "und", None])
@@ -196,11 +225,13 @@ def test_bounds_are_inclusive() -> None:
 
 def test_needs_and_unknown_preset() -> None:
     assert needs("gopher") == {"language", "gopher"}
+    assert needs("fineweb") == {"language", "gopher", "fineweb"}
     with pytest.raises(ValueError, match="no preset 'gofer'; presets: gopher"):
         expression("gofer")
 
 
 def test_every_bound_reads_a_signal_and_names_its_source() -> None:
-    for rule in PRESETS["gopher"]:
-        assert rule.signal.removeprefix("gopher.") in COLUMNS
+    for rule in itertools.chain(*PRESETS.values()):
+        group, _, name = rule.signal.partition(".")
+        assert name in GROUPS[group].columns
         assert [b.source for b in rule.bounds.values() if not b.source] == []

@@ -44,4 +44,4 @@ def test_another_shard_size_and_another_file(tmp_path: Path) -> None:
     after = lengths(root)
     assert len(after) == len(before) + 2  # the new document, and an empty one that was dropped
     assert attached(root) == {key: before.get(key) for key in after}
-    assert manifest(root)["signals"] == ["normalize", "language", "gopher", "mine"]
+    assert manifest(root)["signals"] == ["normalize", "language", "gopher", "c4", "fineweb", "mine"]

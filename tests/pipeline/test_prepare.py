@@ -63,7 +63,13 @@ def digests(root: Path) -> dict[str, str]:
     ids = [row["id"] for row in documents]
     found = {}
     tokenizer = corpus.manifest(root)["tokenizer"]["hash"]
-    aligned = ["signals/normalize", "signals/language", "signals/gopher"]
+    aligned = [
+        "signals/normalize",
+        "signals/language",
+        "signals/gopher",
+        "signals/c4",
+        "signals/fineweb",
+    ]
     for table in [*aligned, f"tokens/{tokenizer}/counts"]:
         values = rows(root, table)
         ordered = sorted(zip(ids, values, strict=True), key=lambda pair: pair[0])
@@ -184,8 +190,8 @@ def test_a_new_file_touches_only_its_shards_and_the_joins(prepared: Path, tmp_pa
     (tmp_path / "en-2.jsonl").write_text('{"text": "A second file, quite short.", "id": "new"}\n')
     done = assay("prepare", settings, "--workers", "1")
     assert (
-        "ingest 1, signals/language 1, nominees 1, heldout 1, signals/gopher 1, tokens 1"
-        in done.stdout
+        "ingest 1, signals/language 1, nominees 1, heldout 1, signals/gopher 1, "
+        "signals/c4 1, signals/fineweb 1, tokens 1" in done.stdout
     )
     after = data_hashes(root)
     changed = {name for name in before if after[name] != before[name]}
@@ -205,8 +211,8 @@ def test_a_new_source_remakes_nothing_of_the_others(prepared: Path, tmp_path: Pa
     settings.write_text(settings.read_text().replace("tokenizer:", more, 1))
     done = assay("prepare", settings, "--workers", "1")
     assert (
-        "ingest 1, signals/language 1, nominees 1, heldout 1, signals/gopher 1, tokens 1"
-        in done.stdout
+        "ingest 1, signals/language 1, nominees 1, heldout 1, signals/gopher 1, "
+        "signals/c4 1, signals/fineweb 1, tokens 1" in done.stdout
     )
     assert "no document of source 'more' has the field 'autor' of `keep`" in done.stdout
     after = data_hashes(tmp_path / "corpus")
