@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from pipeline import store
 from pipeline.corpus import manifest
 from pipeline.files import read_json, replacing
 from pipeline.report import funnel
@@ -41,10 +42,10 @@ def main(argv: list[str]) -> int:
         epilog="example:\n  assay card runs/web --output runs/web/README.md",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("corpus", type=Path, help="folder of a corpus")
+    parser.add_argument("corpus", help="folder of a corpus, or its address on a store")
     parser.add_argument("--output", type=Path, help="file to write; default: standard output")
     options = parser.parse_args(argv)
-    text = card(options.corpus)
+    text = card(store.folder(options.corpus))
     if options.output is None:
         print(text, end="")
         return 0
