@@ -68,5 +68,5 @@ def _stages(job: Job, *_: object) -> None:
 
 
 def _join(job: Job, name: str) -> None:
-    for partition in range(JOINS[name].partitions):
+    for partition in range(JOINS[name].partitions(job)):
         run_join(job, name, partition)
