@@ -95,14 +95,14 @@ def spark() -> Iterator[list[str]]:
 RECIPES: dict[str, tuple[str, Recipe]] = {
     "inline": (
         "this process; what the others are compared with",
-        lambda: plain("--runner", "inline"),
+        plain("--runner", "inline"),
     ),
     "threads": (
         "two threads of this process",
-        lambda: plain("--runner", "threads", "--workers", "2"),
+        plain("--runner", "threads", "--workers", "2"),
     ),
-    "processes": ("two forked processes", lambda: plain("--workers", "2")),
-    "portable": ("a job service inside, LOOPBACK workers", lambda: plain("--runner", "portable")),
+    "processes": ("two forked processes", plain("--workers", "2")),
+    "portable": ("a job service inside, LOOPBACK workers", plain("--runner", "portable")),
     "portable-pool": ("a job service and an EXTERNAL worker pool, two processes", external_pool),
     "dask": ("a cluster on this machine", dask_local),
     "dask-hosts": ("a scheduler, two workers on two hosts (network namespaces)", dask_hosts),
