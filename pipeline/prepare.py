@@ -31,6 +31,7 @@ from pipeline.staleness import make_job, missing
 from pipeline.tokenizer import Encoder, choose_engine, find, load, save
 
 SAMPLE_BYTES = 1_000_000  # of text on which the fast tokenizer must agree with the reference
+SAMPLE_SHARDS = 100
 SAMPLE_RECORDS_A_SHARD = 50
 
 
@@ -156,15 +157,18 @@ def _run(job: Job, runner: Chosen, missing_parts: dict[str, int]) -> None:
 
 
 def _sample(settings: CorpusSettings, shards: list[Shard]) -> Iterator[str]:
-    """The first records of every shard, up to SAMPLE_BYTES of text over all."""
-    share = max(1, SAMPLE_BYTES // max(1, len(shards)))
+    """The first records of shards from all over, up to SAMPLE_BYTES of text."""
+    chosen = shards[:: -(-len(shards) // SAMPLE_SHARDS)]
+    share = SAMPLE_BYTES // max(1, len(chosen))
     sources = {item.source: item for item in settings.inputs}
-    for shard in shards:
+    for shard in chosen:
         left = share
         records = read(shard.pieces[0], sources[shard.source], settings.extractor)
         with contextlib.suppress(Exception):  # a file that fails: ingest tells of it
             for record in itertools.islice(records, SAMPLE_RECORDS_A_SHARD):
-                if isinstance(record, Record) and left > 0:
+                if left <= 0:
+                    break
+                if isinstance(record, Record):
                     text = normalize.normalize(record.text)[0][:left]
                     left -= len(text.encode())
                     yield text

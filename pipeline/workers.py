@@ -36,6 +36,9 @@ import pipeline.build  # noqa: F401 (what a worker runs, loaded once by the fork
 
 URN = "assay:environment:forked:v1"
 MEMORY = {  # for the fork server and its workers; a setting of the user's own stands
+    # Freed memory goes back: 2 workers on 79 MB of text peak at 740 MB, not 1,030, at equal CPU.
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+    "MALLOC_TRIM_THRESHOLD_": "1000000",
     "MALLOC_ARENA_MAX": "2",  # threads of gRPC would each keep an arena
     "OPENBLAS_NUM_THREADS": "1",  # no thread may run where processes are forked
     "JE_ARROW_MALLOC_CONF": "background_thread:false",  # pyarrow's, likewise
