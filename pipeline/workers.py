@@ -81,8 +81,9 @@ class ForkedWorker(worker_handlers.GrpcWorkerHandler):
         and an orderly end would wait for the part that the worker is at."""
         self.running.pop(self.worker_id, None)
         self.process.kill()
-        self.process.join()
-        super().close()
+        self.fail("the run has ended")
+        self.control_conn.push(worker_handlers.BeamFnControlServicer._DONE_MARKER)
+        self.data_conn.close()
 
     def stop_worker(self) -> None:
         pass

@@ -14,7 +14,8 @@ import pytest
 SOAK = os.environ.get("ASSAY_SOAK") == "1"
 SECONDS = 60  # a hang, on a busy machine
 PROGRAM = """
-import os, sys, time
+import faulthandler, os, signal, sys, time
+faulthandler.register(signal.SIGUSR1)
 from pathlib import Path
 from pipeline import workers
 import apache_beam as beam
@@ -46,6 +47,17 @@ def start(folder: Path, last: str) -> subprocess.Popen[str]:
         text=True,
         start_new_session=True,
     )
+
+
+def end(process: subprocess.Popen[str]) -> str:
+    """What the process said; where it hangs, if it does."""
+    try:
+        return process.communicate(timeout=SECONDS)[1]
+    except subprocess.TimeoutExpired:
+        os.kill(process.pid, signal.SIGUSR1)
+        time.sleep(1)
+        os.killpg(process.pid, signal.SIGKILL)
+        raise AssertionError(process.communicate()[1]) from None
 
 
 def pids(folder: Path) -> list[int]:
@@ -89,7 +101,7 @@ def test_a_killed_worker_ends_the_run(tmp_path: Path) -> None:
     process = start(tmp_path, "run(lambda n: time.sleep(600))")
     workers = pids(tmp_path)
     os.kill(workers[1], signal.SIGKILL)
-    _, err = process.communicate(timeout=SECONDS)
+    err = end(process)
     last = err.strip().splitlines()[-1]
     assert last.startswith(f"RuntimeError: a worker process died (pid {workers[1]}, SIGKILL)")
     assert "fewer --workers" in last
@@ -103,7 +115,7 @@ def test_workers_end_with_the_process_that_started_them(
     process = start(tmp_path, "run(lambda n: time.sleep(600))")
     workers = pids(tmp_path)
     os.kill(process.pid, how)
-    _, err = process.communicate(timeout=SECONDS)
+    err = end(process)
     if how == signal.SIGINT:
         assert err.strip().endswith("KeyboardInterrupt")
     assert all_gone(workers)
@@ -111,5 +123,5 @@ def test_workers_end_with_the_process_that_started_them(
 
 def test_an_error_of_a_step_comes_back(tmp_path: Path) -> None:
     process = start(tmp_path, "run(lambda n: 1 // n)")
-    _, err = process.communicate(timeout=SECONDS)
+    err = end(process)
     assert "ZeroDivisionError: integer division or modulo by zero [while running" in err
