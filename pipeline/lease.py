@@ -11,9 +11,9 @@ corpus.
 
 from __future__ import annotations
 
-import _thread
 import json
 import os
+import signal
 import socket
 import threading
 import time
@@ -84,7 +84,7 @@ def check(url: str, number: int) -> None:
     Raises:
         LeaseError: a later lease stands.
     """
-    if objects.exists(_name(url, number + 1)):
+    if latest(url) > number:  # not only the next: `gc` may have taken that away
         raise LeaseError(
             f"{url}: lease {number} was taken over by another process, as if this one had died "
             "(asleep, cut off, or a clock that jumped?); this one stops: what it finished is kept"
@@ -113,7 +113,8 @@ def held(url: str, clock: Clock = time.time, every: float = RENEW_SECONDS) -> It
                 renew(lease, clock)
             except Exception as error:  # whatever it is: without a lease the work must stop
                 lost.append(error)
-                _thread.interrupt_main()
+                # A real signal: it wakes a main thread that waits for workers.
+                signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
                 return
 
     thread = threading.Thread(target=keep, daemon=True)

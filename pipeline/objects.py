@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 import random
+import secrets
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +20,7 @@ import fsspec
 import fsspec.utils
 
 from pipeline.config import ConfigError
+from pipeline.files import replacing
 
 T = TypeVar("T")
 
@@ -139,7 +142,7 @@ def exists(url: str) -> bool:
 
 
 def names(url: str) -> list[str]:
-    """All objects below a URL, relative to it, sorted."""
+    """All objects below a URL, relative to it, sorted; no temporary files of `create`."""
     store, inner = open_store(url)
     store.invalidate_cache()
     base = inner.rstrip("/") + "/"
@@ -147,14 +150,18 @@ def names(url: str) -> list[str]:
         found = retried(lambda: store.find(inner), url)
     except FileNotFoundError:
         return []
-    return sorted(path.removeprefix(base) for path in found if path.startswith(base))
+    inside = (path.removeprefix(base) for path in found if path.startswith(base))
+    return sorted(name for name in inside if not name.rpartition("/")[2].startswith("."))
 
 
 def write(url: str, data: bytes) -> None:
     """Put, over what stands there."""
     store, inner = open_store(url)
-    _folder(store, inner)
-    retried(lambda: store.pipe_file(inner, data), url)
+    if _is_local(store):
+        with replacing(Path(inner)) as temporary:
+            temporary.write_bytes(data)
+    else:
+        retried(lambda: store.pipe_file(inner, data), url)
 
 
 def create(url: str, data: bytes) -> bool:
@@ -164,13 +171,11 @@ def create(url: str, data: bytes) -> bool:
     name its writer.
     """
     store, inner = open_store(url)
-    _folder(store, inner)
 
     def put() -> bool:
         try:
-            if getattr(store, "local_file", False):  # pipe_file looks, then writes: a race
-                with open(inner, "xb") as file:
-                    file.write(data)
+            if _is_local(store):
+                _link(Path(inner), data)
             else:
                 store.pipe_file(inner, data, mode="create")
         except FileExistsError:
@@ -190,11 +195,31 @@ def _is_taken(error: BaseException) -> bool:
     return any(word in seen for word in ("PreconditionFailed", "pre-conditions", "412", "Conflict"))
 
 
+def _link(path: Path, data: bytes) -> None:
+    """Create a local file, whole or not at all: opened and then written, it would be there empty
+    for those who look meanwhile, and for good after a kill.
+
+    Raises:
+        FileExistsError: there is one.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    attempt = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
+    try:
+        with open(attempt, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.link(attempt, path)
+    finally:
+        attempt.unlink(missing_ok=True)
+
+
 def upload(path: Path, url: str) -> None:
     """One put of a local file; what a kill leaves half-way stands under no name, or is never
     named."""
     store, inner = open_store(url)
-    _folder(store, inner)
+    if _is_local(store):
+        Path(inner).parent.mkdir(parents=True, exist_ok=True)
     retried(lambda: store.put_file(str(path), inner), url)
 
 
@@ -209,7 +234,5 @@ def delete(url: str) -> None:
         retried(lambda: store.rm_file(inner), url)
 
 
-def _folder(store: Any, inner: str) -> None:
-    """Where folders are real, make the one of a path."""
-    if getattr(store, "local_file", False):
-        Path(inner).parent.mkdir(parents=True, exist_ok=True)
+def _is_local(store: Any) -> bool:
+    return bool(getattr(store, "local_file", False))

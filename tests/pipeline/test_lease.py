@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 import uuid
 
@@ -94,3 +95,22 @@ def test_it_is_free_after_the_block(url: str) -> None:
         time.sleep(0.2)
     assert json.loads(objects.read(f"{url}/lease/00000001.json"))["expires"] == 0
     assert lease.acquire(url).number == 2
+
+
+def test_the_first_is_fenced_also_where_later_leases_were_cleared_away(url: str) -> None:
+    first = lease.acquire(url, Clock(0))
+    for now in (1_000.0, 2_000.0):
+        lease.acquire(url, Clock(now))
+    objects.delete(f"{url}/lease/00000002.json")
+    with pytest.raises(LeaseError, match="lease 1 was taken over"):
+        lease.check(url, first.number)
+
+
+def test_a_main_thread_that_waits_is_woken(url: str) -> None:
+    """`_thread.interrupt_main` would leave it waiting."""
+    began = time.monotonic()
+    with pytest.raises(LeaseError, match="lease 1 was taken over"):
+        with lease.held(url, every=0.05):
+            assert objects.create(f"{url}/lease/00000002.json", b"{}")
+            threading.Event().wait(20)
+    assert time.monotonic() - began < 10

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -56,6 +57,25 @@ def test_of_many_that_create_one_wins(url: str) -> None:
     assert objects.read(f"{url}/record") == writers[won.index(True)]
     assert not objects.create(f"{url}/record", b"late")
     assert objects.create(f"{url}/record", writers[won.index(True)]), "the answer got lost"
+
+
+def test_what_is_created_or_written_locally_is_never_seen_half(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A kill between the file and its bytes would leave an empty record that stands for good."""
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    url = f"file://{tmp_path}/lease"
+    objects.write(f"{url}/1.json", b"old")
+    monkeypatch.setattr(os, "fsync", killed)
+    with pytest.raises(KeyboardInterrupt):
+        objects.create(f"{url}/2.json", b"new")
+    with pytest.raises(KeyboardInterrupt):
+        objects.write(f"{url}/1.json", b"new")
+    assert objects.names(url) == ["1.json"]
+    assert objects.read(f"{url}/1.json") == b"old"
 
 
 def test_a_store_without_put_if_absent_is_refused() -> None:
