@@ -24,8 +24,7 @@ import pyarrow.parquet as pq
 
 from filters.gopher import COLUMNS
 from pipeline import schema, timings
-from pipeline.corpus import part_name
-from pipeline.files import write_json
+from pipeline.files import part_name, write_json
 from pipeline.merged import BLOCK_PARTS, MANY_PARTS, merge
 from pipeline.relations import merged_folder
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 from mixtures.order import epoch_order
 from mixtures.permutation import derive_seed
 from mixtures.plan import Plan, PlannedSource
-from pipeline.corpus import part_name
+from pipeline.files import part_name
 
 MAX_OPEN_PARTS = 256  # maps, not memory; far below the usual limit of 1,024 open files
 

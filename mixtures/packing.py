@@ -28,8 +28,7 @@ import xxhash
 
 from mixtures.tokens import TokenShards
 from pipeline import schema
-from pipeline.corpus import part_name
-from pipeline.files import file_hash, read_json, replacing, write_json
+from pipeline.files import file_hash, part_name, read_json, replacing, write_json
 
 POLICY = 1  # version of the rules of this file: part of the hash, so a change packs anew
 PART_TOKENS = 1 << 25  # 64 to 128 MB of ids: one part in memory, few files

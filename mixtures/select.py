@@ -20,7 +20,8 @@ from mixtures.packing import Documents
 from mixtures.spec import Mixture
 from mixtures.tokens import TokenShards, tokenizer_of
 from pipeline.config import ConfigError
-from pipeline.corpus import part_number, part_paths
+from pipeline.corpus import part_paths
+from pipeline.files import part_number
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from pipeline.config import ConfigError
-from pipeline.corpus import fetched, manifest, part_name
-from pipeline.files import read_json
+from pipeline.corpus import fetched, manifest
+from pipeline.files import part_name, read_json
 
 
 class TokenShards:

@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from pipeline import objects, store
-from pipeline.corpus import CorpusError, part_name, record_path
-from pipeline.files import read_json
+from pipeline.corpus import CorpusError, record_path
+from pipeline.files import part_name, read_json
 from pipeline.settings import CorpusSettings
 from pipeline.shards import too_many, unreadable_files
 from pipeline.stages import JOINS, Job

@@ -27,13 +27,11 @@ from pipeline.corpus import (
     locked,
     manifest,
     once,
-    part_name,
-    part_number,
     part_paths,
     record,
     record_path,
 )
-from pipeline.files import file_hash, read_json, replacing, write_json
+from pipeline.files import file_hash, part_name, part_number, read_json, replacing, write_json
 from pipeline.fingerprint import fingerprint
 from pipeline.keyed import read_keyed
 from pipeline.tables import column

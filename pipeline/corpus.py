@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline import store
-from pipeline.files import file_hash, read_json, write_json
+from pipeline.files import file_hash, part_name, read_json, write_json
 from pipeline.schema import FORMAT_VERSION
 
 Read = tuple[str, int, str]  # stage, part and fingerprint of a commit record whose files are read
@@ -42,10 +42,6 @@ def manifest(root: Path) -> dict[str, Any]:
     return found
 
 
-def part_name(part: int, suffix: str = "parquet") -> str:
-    return f"part-{part:05d}.{suffix}"
-
-
 def part_paths(root: Path, table: str) -> list[Path]:
     """Files of a table (`documents`, `signals/gopher`, `tokens/<hash>` ...) by part number; fetched
     first where the corpus is on a store."""
@@ -57,10 +53,6 @@ def fetched(root: Path, name: str) -> Path:
     """A file of a finished corpus by its name; fetched first where the corpus is on a store."""
     store.fetch_table(root, name.rpartition("/")[0], name)
     return root / name
-
-
-def part_number(path: Path) -> int:
-    return int(path.name.split(".")[0].removeprefix("part-"))
 
 
 # --- commit records -------------------------------------------------------------------------------
@@ -185,7 +177,7 @@ def ready(root: Path, reads: Iterable[Read], needs: tuple[str, ...] = ("",)) -> 
                 continue
             if file_hash(path) != entry["xxh3"]:
                 if mirror is None:
-                    record_path(root, stage, part).unlink()
+                    withdraw(root, stage, part)
                     raise CorpusError(
                         f"{path} is damaged: not the bytes that its commit record names (the disk, "
                         "or another program?); call again: it is made again"

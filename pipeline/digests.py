@@ -18,7 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import xxhash
 
-from pipeline.corpus import manifest, part_name, part_number, part_paths
+from pipeline.corpus import manifest, part_paths
+from pipeline.files import part_name, part_number
 
 Lanes = npt.NDArray[np.uint64]  # [rows, 2]
 BASE = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F], np.uint64)  # odd; they part the lanes

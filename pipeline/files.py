@@ -1,4 +1,4 @@
-"""Files that are either whole or absent: temporary name, fsync, rename; and their hashes."""
+"""Files that are either whole or absent: temporary name, fsync, rename; their names and hashes."""
 
 from __future__ import annotations
 
@@ -14,6 +14,14 @@ import xxhash
 
 CHUNK_BYTES = 1 << 20
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def part_name(part: int, suffix: str = "parquet") -> str:
+    return f"part-{part:05d}.{suffix}"
+
+
+def part_number(path: Path) -> int:
+    return int(path.name.split(".")[0].removeprefix("part-"))
 
 
 @contextmanager

@@ -20,8 +20,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline import accounts
-from pipeline.corpus import once, part_name, part_number
-from pipeline.files import replacing
+from pipeline.corpus import once
+from pipeline.files import part_name, part_number, replacing
 from pipeline.fingerprint import fingerprint
 from pipeline.relations import NOT_MERGED, merged_folder
 from pipeline.stages import Job

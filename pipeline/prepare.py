@@ -18,7 +18,7 @@ from filters import normalize
 from filters.signals import GROUPS
 from pipeline import accounts, attach, corpus, frozen, merged, objects, progress, store, timings
 from pipeline.config import ConfigError
-from pipeline.files import read_json, remove_temporaries, write_json
+from pipeline.files import part_number, read_json, remove_temporaries, write_json
 from pipeline.fingerprint import fingerprint, versions
 from pipeline.readers import Record
 from pipeline.readers.formats import read
@@ -261,7 +261,7 @@ def _prune(job: Job) -> None:
     wanted_parts |= dict.fromkeys(joined, partitions)
     for table, numbers in wanted_parts.items():
         for path in (job.root / table).glob("part-*"):
-            if corpus.part_number(path) not in numbers:
+            if part_number(path) not in numbers:
                 path.unlink()
     files = {(shard.source, piece.file) for shard in job.shards for piece in shard.pieces}
     wanted = {spill_folder(key).name for key in files}

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline import schema
-from pipeline.corpus import part_name
+from pipeline.files import part_name
 
 ROW_GROUP_ROWS = 7  # small: texts of one part stand in several row groups
 LANGUAGE = pa.schema([("lang", pa.string())])

@@ -13,8 +13,7 @@ import xxhash
 
 from mixtures.packing import Documents
 from pipeline import schema
-from pipeline.corpus import part_name
-from pipeline.files import write_json
+from pipeline.files import part_name, write_json
 
 TOKENIZER = "0123456789abcdef"
 VOCAB_SIZE = 60_000

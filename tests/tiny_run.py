@@ -15,7 +15,7 @@ import pyarrow as pa
 from mixtures.heldout import HeldoutSet
 from mixtures.plan import Plan, PlannedSource, plan_from_dict
 from pipeline import schema
-from pipeline.corpus import part_name
+from pipeline.files import part_name
 from trainer import commands, loop, record, rescore
 from trainer.metrics import Progress
 from trainer.record import RunResult

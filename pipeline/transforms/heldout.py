@@ -24,8 +24,7 @@ import pyarrow.parquet as pq
 from dedup import contamination
 from dedup.shingles import shingles
 from pipeline import frozen, schema
-from pipeline.corpus import part_name
-from pipeline.files import file_hash, read_json, write_json
+from pipeline.files import file_hash, part_name, read_json, write_json
 from pipeline.tables import column, first_of_each, write_rows
 
 if TYPE_CHECKING:

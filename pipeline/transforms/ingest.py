@@ -22,8 +22,7 @@ import pyarrow.parquet as pq
 
 from filters import normalize
 from pipeline import schema
-from pipeline.corpus import part_name
-from pipeline.files import replacing
+from pipeline.files import part_name, replacing
 from pipeline.readers import Bad, Piece, Record, excerpt
 from pipeline.readers.formats import read
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.corpus import part_name
-from pipeline.files import replacing
+from pipeline.files import part_name, replacing
 
 if TYPE_CHECKING:
     from filters.signals import Group

@@ -26,8 +26,7 @@ import pyarrow.parquet as pq
 from dedup import bands, minhash
 from dedup.shingles import shingles
 from pipeline import schema
-from pipeline.corpus import part_name
-from pipeline.files import replacing
+from pipeline.files import part_name, replacing
 from pipeline.tables import column, first_of_each, read_columns, write_columns
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from dedup import bands, clusters
 from pipeline import schema
-from pipeline.corpus import part_name
+from pipeline.files import part_name
 from pipeline.tables import read_arrow, read_columns, write_columns, write_table
 from pipeline.transforms.near import components_output, shingle_outputs, sign_outputs
 

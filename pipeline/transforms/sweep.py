@@ -31,7 +31,7 @@ import pyarrow.parquet as pq
 
 from dedup.shingles import Hashes, Offsets, shingles
 from filters.segments import Texts
-from pipeline.corpus import part_name
+from pipeline.files import part_name
 from pipeline.tables import column
 
 

@@ -13,8 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline import schema
-from pipeline.corpus import part_name
-from pipeline.files import replacing
+from pipeline.files import part_name, replacing
 
 if TYPE_CHECKING:
     from pipeline.tokenizer import Encoder

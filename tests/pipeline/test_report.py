@@ -14,8 +14,7 @@ from corpus_parts import content
 
 from dedup import clusters
 from pipeline import report, schema
-from pipeline.corpus import part_name
-from pipeline.files import read_json, write_json
+from pipeline.files import part_name, read_json, write_json
 from pipeline.report import funnel, summary
 from pipeline.settings import Heldout, Input, Near
 from pipeline.transforms import heldout, near, near_join
