@@ -14,6 +14,7 @@ import xxhash
 
 CHUNK_BYTES = 1 << 20
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+OUR_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)  # no fault of an input file
 
 
 def part_name(part: int, suffix: str = "parquet") -> str:

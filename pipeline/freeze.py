@@ -20,7 +20,8 @@ from pipeline.settings import CorpusSettings
 from pipeline.staleness import FILTERS, SIMPLIFIED
 
 FROZEN_VERSION = 1
-CODE = ("ingest", "measure", "tokenize", "near", "heldout")  # modules of pipeline/transforms
+# Modules of pipeline/transforms.
+CODE = ("ingest", "sweep", "measure", "tokenize", "near", "near_join", "heldout")
 # What two corpora must share to be the same; the rest of a frozen file says why they are not.
 MUST_AGREE = ("inputs", "tokenizer", "heldout", "tables")
 

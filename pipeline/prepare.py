@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import heapq
 import importlib.util
 import itertools
 import shutil
@@ -181,13 +182,14 @@ def _id_bound(root: Path, settings: CorpusSettings, shards: list[Shard], limit: 
     if remembered.exists() and read_json(remembered)["shards"] == versions_of_shards:
         return int(read_json(remembered)["bound"])
     sources = {item.source: item for item in settings.inputs}
-    positions = sorted(
+    positions = (
         int.from_bytes(document_id(shard.source, piece.file, record.offset)[:8], "big")
         for shard in shards
         for piece in shard.pieces
         for record in read(piece, sources[shard.source], settings.extractor)
     )
-    bound = positions[limit] if limit < len(positions) else 1 << 64
+    lowest = heapq.nsmallest(limit + 1, positions)
+    bound = lowest[limit] if limit < len(lowest) else 1 << 64
     write_json(remembered, {"shards": versions_of_shards, "bound": str(bound)})
     return bound
 

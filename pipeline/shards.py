@@ -8,7 +8,6 @@ file lies may change: identity is its source, its name under the glob and its co
 
 from __future__ import annotations
 
-import errno
 import functools
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, fields
@@ -18,7 +17,7 @@ from typing import Any
 import xxhash
 
 from pipeline.config import ConfigError
-from pipeline.files import file_hash, read_json, write_json
+from pipeline.files import OUR_DISK, file_hash, read_json, write_json
 from pipeline.readers import Piece
 from pipeline.readers.files import file_size, file_version, list_files
 from pipeline.readers.formats import cut, format_of
@@ -26,8 +25,6 @@ from pipeline.readers.spill import spill
 from pipeline.settings import CorpusSettings
 
 Key = tuple[str, str]  # source, file
-OUR_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)  # no fault of an input file
-
 MAX_PIECES = 4_096  # of one shard: as many tiny files take a worker some seconds
 
 

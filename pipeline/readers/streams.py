@@ -41,6 +41,10 @@ class BrokenStream(Exception):
         self.detail = detail
 
 
+class DamagedShardError(OSError):
+    """A shard that `spill` made is not as it was written: no fault of the input file."""
+
+
 def open_file(path: str) -> IO[bytes]:
     """A seekable binary file; `path` is local or of a store (s3://, gs://, hf://, https://)."""
     if "://" not in path:
@@ -88,14 +92,14 @@ def stream_of(piece: Piece) -> Iterator[bytes]:
 
     Raises:
         BrokenStream: as `chunks`.
-        OSError: a spilled shard is damaged.
+        DamagedShardError: a spilled shard is not whole.
     """
     try:
         yield from chunks(piece.path, piece.begin, piece.end)
     except BrokenStream as error:
         if not piece.spilled:
             raise
-        raise OSError(
+        raise DamagedShardError(
             f"{piece.path}: this shard of {piece.file} is damaged ({error.detail}); "
             "delete it and call again: it is cut anew"
         ) from None

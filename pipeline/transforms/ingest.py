@@ -22,9 +22,10 @@ import pyarrow.parquet as pq
 
 from filters import normalize
 from pipeline import schema
-from pipeline.files import part_name, replacing
+from pipeline.files import OUR_DISK, part_name, replacing
 from pipeline.readers import Bad, Piece, Record, excerpt
 from pipeline.readers.formats import read
+from pipeline.readers.streams import DamagedShardError
 
 if TYPE_CHECKING:
     from pipeline.settings import Input
@@ -115,13 +116,18 @@ def _readable(
 
     Raises:
         UnreadableError: it fails, and that is not to be tolerated.
+        OSError: what fails is ours: a full disk for what is unpacked, a shard that `spill` made.
     """
     end = piece.base
     try:
         for record in records:
             end = record.offset + max(record.num_bytes, 1)
             yield record
+    except DamagedShardError:
+        raise
     except Exception as error:  # whatever a decoder, a disk or a store makes of a bad file
+        if isinstance(error, OSError) and error.errno in OUR_DISK:
+            raise
         reason = f"{type(error).__name__}: {error}"
         if not tolerant:
             raise UnreadableError(

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import errno
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -8,7 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline import schema
-from pipeline.readers import Piece
+from pipeline.readers import Piece, Record
+from pipeline.readers.streams import DamagedShardError
 from pipeline.settings import Input
 from pipeline.shards import Shard
 from pipeline.transforms import ingest as module
@@ -36,6 +39,7 @@ def part(tmp_path: Path) -> Path:
         "files": {"notes.jsonl": {"records": 4, "kept": 2, "rejected": 2}},
         "reasons": {"empty": 1, "not_text": 1},
         "kept_fields": {"label": 1, "stars": 1},
+        "bad_files": [],
     }
     return tmp_path
 
@@ -116,3 +120,26 @@ def test_a_sample_counts_what_is_outside(tmp_path: Path) -> None:
     assert 30 < counted["kept"] < 70
     assert counted["records"] == 200
     assert counted["kept"] + counted["rejected"] + counted["not_sampled"] == 200
+
+
+def test_what_is_ours_is_no_bad_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With `max_bad_files`, a damaged shard of ours or a full disk would else cost records."""
+    source = Input(source="s", files="a")
+    (tmp_path / "0-9.zst").write_bytes(b"\x28\xb5\x2f\xfd damaged")
+    piece = Piece(str(tmp_path / "0-9.zst"), "a.jsonl.gz", spilled=True)
+    shard = Shard(0, "s", (piece,), text_bytes=0, version="")
+    with pytest.raises(DamagedShardError, match="this shard of a.jsonl.gz is damaged"):
+        ingest(tmp_path, shard, source, "", (), None, tolerant=True)
+
+    def full(*_: object) -> Iterator[Record]:
+        yield Record(0, 1, "one")
+        raise error
+
+    monkeypatch.setattr(module, "read", full)
+    error = OSError(errno.ENOSPC, "No space left on device")
+    with pytest.raises(OSError, match="No space left"):
+        ingest(tmp_path, shard, source, "", (), None, tolerant=True)
+    error = OSError(errno.EIO, "Input/output error")
+    counters = ingest(tmp_path, shard, source, "", (), None, tolerant=True)
+    assert counters["files"] == {"a.jsonl.gz": {"records": 2, "kept": 1, "rejected": 1}}
+    assert counters["reasons"] == {"bad_file": 1}
