@@ -78,6 +78,7 @@ def make_folder(path: Path) -> Path:
     record = {
         "stage": "ingest",
         "part": 0,
+        "counters": {},
         "seconds": 1,
         "cpu_seconds": 1,
         "outputs": {"documents/part-00000.parquet": {"bytes": 9, "xxh3": "abc"}},
