@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from importlib.util import find_spec
 from pathlib import Path
@@ -42,13 +42,16 @@ def plain(*arguments: str) -> Recipe:
 
 
 @contextmanager
-def external_pool() -> Iterator[list[str]]:
+def external_pool(
+    pool_prefix: Sequence[str] = (), pool_environment: Mapping[str, str] | None = None
+) -> Iterator[list[str]]:
     """A job service and a pool of workers, each a process of its own."""
     service, pool = _free_port(), _free_port()
     beam = [sys.executable, "-m"]
+    workers = [*beam, "apache_beam.runners.worker.worker_pool_main", f"--service_port={pool}"]
     with (
         _running([*beam, "apache_beam.runners.portability.local_job_service_main", f"-p{service}"]),
-        _running([*beam, "apache_beam.runners.worker.worker_pool_main", f"--service_port={pool}"]),
+        _running([*pool_prefix, *workers], pool_environment or {}),
     ):
         _wait_for(service)
         _wait_for(pool)
@@ -171,13 +174,13 @@ def _wait_for_dask(address: str, workers: int) -> None:
 
 
 @contextmanager
-def _running(command: list[str]) -> Iterator[None]:
+def _running(command: list[str], environment: Mapping[str, str] | None = None) -> Iterator[None]:
     """A server, for as long as it is needed. Pools start a bare `python`: ours is put on PATH."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     paths = f"{ROOT}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
     process = subprocess.Popen(
         command,
-        env=os.environ | {"PATH": path, "PYTHONPATH": paths},
+        env=os.environ | {"PATH": path, "PYTHONPATH": paths} | dict(environment or {}),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )

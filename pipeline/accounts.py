@@ -8,9 +8,10 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from pipeline import objects, store
+from pipeline import store
 from pipeline.corpus import CorpusError, record_path
 from pipeline.files import part_name, read_json
+from pipeline.ranges import open_file
 from pipeline.settings import CorpusSettings
 from pipeline.shards import too_many, unreadable_files
 from pipeline.stages import JOINS, Job
@@ -124,6 +125,6 @@ def totals(job: Job) -> dict[str, dict[str, Any]]:
 
 def _rows(job: Job, record: dict[str, Any], name: str) -> int:
     """Rows of a file by its footer, which a store gives without the rest."""
-    with objects.opened(store.location(job.root, name, record["outputs"][name])) as file:
+    with open_file(store.location(job.root, name, record["outputs"][name])) as file:
         rows: int = pq.read_metadata(file).num_rows
     return rows

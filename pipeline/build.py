@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 import apache_beam as beam
 
 from pipeline import turns
-from pipeline.run import run_join, run_part, run_sweep
+from pipeline.run import here, run_join, run_part, run_sweep
 from pipeline.shards import Shard
 from pipeline.stages import JOINS, Job
 
@@ -117,10 +117,11 @@ def _to_partitions(_: object, partitions: int) -> Iterator[tuple[int, int]]:
 
 
 def _parts(_: int, job: Job) -> Iterator[int]:
-    yield from (shard.part for shard in _largest_first(job))
+    yield from (shard.part for shard in _largest_first(here(job)))
 
 
 def _shard(part: int, job: Job) -> Shard:
+    job = here(job)
     return job.shards[bisect.bisect_left(job.parts, part)]
 
 

@@ -14,7 +14,7 @@ import secrets
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import Any, TypeVar
 
 import fsspec
 import fsspec.utils
@@ -25,7 +25,6 @@ from pipeline.files import replacing
 T = TypeVar("T")
 
 CREATES = ("s3", "s3a", "gs", "gcs", "file", "memory")  # protocols with put if absent
-BLOCK_BYTES = 8 << 20  # of one request
 TRIES = 6  # with waits of about 0.2, 0.4, 0.8, 1.6, 3.2 seconds: S3 asks for it on 503 SlowDown
 FIRST_WAIT_SECONDS = 0.2
 _TRANSIENT = {
@@ -76,9 +75,10 @@ def retried(call: Callable[[], T], what: str, wait: Callable[[float], None] = ti
     for attempt in range(TRIES):
         try:
             return call()
-        except FileNotFoundError as error:  # an object, or the whole bucket
-            raise FileNotFoundError(errno.ENOENT, str(error) or "not found", what) from None
-        except Exception as error:
+        except Exception as caught:
+            error = _cause(caught)
+            if isinstance(error, FileNotFoundError):  # an object, or the whole bucket
+                raise FileNotFoundError(errno.ENOENT, str(error) or "not found", what) from None
             if is_transient(error) and attempt + 1 < TRIES:
                 wait(FIRST_WAIT_SECONDS * 2**attempt * random.uniform(0.7, 1.3))
                 continue
@@ -87,6 +87,15 @@ def retried(call: Callable[[], T], what: str, wait: Callable[[float], None] = ti
                 raise
             raise told from error
     raise AssertionError("unreachable")
+
+
+def _cause(error: Exception) -> Exception:
+    """fsspec says of whatever a web server answers that the file is not found."""
+    cause = error.__cause__
+    if isinstance(error, FileNotFoundError) and isinstance(cause, Exception):
+        refused = getattr(cause, "status", None) in (401, 403)
+        return cause if refused or is_transient(cause) else error
+    return error
 
 
 def is_transient(error: BaseException) -> bool:
@@ -108,7 +117,7 @@ def _told(error: Exception, what: str, tries: int) -> OSError | None:
     if names & {"NoCredentialsError", "PartialCredentialsError", "DefaultCredentialsError"}:
         remedy = "give credentials the way the store's own tools take them (environment, file)"
         return PermissionError(errno.EACCES, f"{error}; {remedy}", what)
-    if isinstance(error, PermissionError):
+    if isinstance(error, PermissionError) or getattr(error, "status", None) in (401, 403):
         return PermissionError(errno.EACCES, f"{error}; check the credentials' rights", what)
     if is_transient(error):
         return OSError(errno.EIO, f"{error!r}, {tries} times; call again later", what)
@@ -117,16 +126,21 @@ def _told(error: Exception, what: str, tries: int) -> OSError | None:
     return None
 
 
-def opened(path: str) -> IO[bytes]:
-    """A seekable binary file, local or of a store, read in large blocks."""
-    if not is_url(path):
-        return open(path, "rb")
-    store, inner = open_store(path)
-    file: IO[bytes] = retried(lambda: store.open(inner, "rb", block_size=BLOCK_BYTES), path)
-    return file
-
-
 # --- objects --------------------------------------------------------------------------------------
+
+
+def info(url: str) -> dict[str, Any]:
+    """What a store says of a file: at least its `size`.
+
+    Raises:
+        OSError: it cannot be read; or its server does not say how large it is.
+    """
+    store, inner = open_store(url)
+    found: dict[str, Any] = retried(lambda: store.info(inner), url)
+    if found["type"] == "file" and found.get("size") is None:
+        remedy = "its server does not say how large it is; download it and name the local file"
+        raise OSError(errno.EIO, remedy, url)
+    return found
 
 
 def read(url: str) -> bytes:

@@ -11,6 +11,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from pipeline import store
 from pipeline.corpus import manifest
 from pipeline.files import file_hash, read_json, write_json
 from pipeline.sql import ask
@@ -102,7 +103,10 @@ def summary(root: Path) -> str:
     found = manifest(root)
     stages, tokenizer = found["stages"], found["tokenizer"]
     lines = [f"{root}"]
-    for row in funnel(root):
+    here = store.is_here(root, "documents")
+    if not here:  # workers elsewhere made it: a corpus is not fetched for a few lines
+        lines.append("  what became of the documents: `assay report` of its URL fetches and counts")
+    for row in funnel(root) if here else ():
         size = f"{row['bytes'] / 1e6:,.1f} MB" if row["bytes"] is not None else ""
         line = f"  {row['step']:<28}{row['documents']:>12,}{size:>14}  {row['note']}"
         lines.append(line.rstrip())

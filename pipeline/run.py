@@ -9,16 +9,19 @@ from pathlib import Path
 from pipeline import corpus, store
 from pipeline.corpus import Read
 from pipeline.shards import Shard
-from pipeline.stages import JOINS, PART_STAGES, TEXT_STAGES, Job
+from pipeline.stages import FIRST, JOINS, PART_STAGES, TEXT_STAGES, Job
 from pipeline.staleness import fingerprints_of
 from pipeline.transforms.sweep import sweep
+
+ENDS = ("nominees", "candidates")  # the last steps of a part before a join, and of all
 
 
 def run_part(job: Job, name: str, shard: Shard) -> Shard:
     """Make one part of a part stage unless it stands; returns the shard, for the next stage."""
-    job = here(job)
-    shard = _here(job, shard)
+    drivers, job = job, here(job)
     stage = PART_STAGES[name]
+    if name == "ingest" and job is not drivers:
+        shard = _fetched(job, shard)
     corpus.once(
         job.root,
         job.record_name(name),
@@ -28,12 +31,14 @@ def run_part(job: Job, name: str, shard: Shard) -> Shard:
         functools.partial(stage.work, job, shard),
         (read for after in stage.after for read in _reads(job, after, shard)),
     )
+    if name in ENDS and job is not drivers:
+        _let_go(job, shard)
     return shard
 
 
 def run_sweep(job: Job, names: tuple[str, ...], shard: Shard) -> Shard:
     """Make one part of those text stages that do not stand, in one pass; returns the shard."""
-    job = here(job)
+    drivers, job = job, here(job)
     prints, part = fingerprints_of(job), shard.part
     if job.store and "matches" in names:  # its fingerprint is of what the held-out sets hold
         corpus.ready(job.root, _reads(job, "heldout"))
@@ -53,6 +58,8 @@ def run_sweep(job: Job, names: tuple[str, ...], shard: Shard) -> Shard:
     for name, made in sweep(job.root, part, stages, job.settings.near.ngram).items():
         outputs = TEXT_STAGES[name].outputs(job, part)
         corpus.commit(job.root, job.record_name(name), part, wanted[name], outputs, *made)
+    if job is not drivers and not set(names).issubset(FIRST):
+        _let_go(job, shard)
     return shard
 
 
@@ -82,11 +89,13 @@ def _reads(job: Job, name: str, shard: Shard | None = None) -> list[Read]:
     return [(job.record_name(name), s.part, prints.part(name, s)) for s in shards]
 
 
+# --- workers without the driver's disk ------------------------------------------------------------
+
+
 def here(job: Job) -> Job:
-    """The job with a folder of this machine: on a worker that does not share the driver's disk, a
-    cache of the store, with what the driver shared."""
-    mirror = store.of(job.root)
-    if not job.store or (mirror is not None and mirror.url == job.store):
+    """The job with a folder of this machine: on a worker that does not share the driver's cache of
+    the store, its own, with what the driver shared."""
+    if not job.store or job.root == store.cache(job.store):
         return job
     return _moved(job)
 
@@ -99,10 +108,18 @@ def _moved(job: Job) -> Job:
     return replace(job, root=root, tokenizer=job.tokenizer.model_copy(update={"file": copy}))
 
 
-def _here(job: Job, shard: Shard) -> Shard:
+def _fetched(job: Job, shard: Shard) -> Shard:
     """The shard with its spilled pieces, if it has any, on this machine."""
-    if not job.store:
-        return shard
     mine = next(s for s in job.shards if s.part == shard.part)
     store.fetch_spilled(job.root, [Path(piece.path) for piece in mine.pieces])
     return mine
+
+
+def _let_go(job: Job, shard: Shard) -> None:
+    """Delete the files of a part, which are on the store, where its next step may run elsewhere:
+    a worker's disk holds the parts that it is at, not the corpus."""
+    records = [job.record_name(stage) for stage in job.part_stages]
+    store.let_go(job.root, records, shard.part)
+    for piece in shard.pieces:
+        if piece.spilled:
+            Path(piece.path).unlink(missing_ok=True)

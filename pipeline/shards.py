@@ -18,6 +18,7 @@ import xxhash
 
 from pipeline.config import ConfigError
 from pipeline.files import OUR_DISK, file_hash, read_json, write_json
+from pipeline.ranges import ReadError
 from pipeline.readers import Piece
 from pipeline.readers.files import file_size, file_version, list_files
 from pipeline.readers.formats import cut, format_of
@@ -239,6 +240,8 @@ def _cut(
                 pieces = spill(path, key[1], root / spill_folder(key), shard_bytes)
             state = [file_size(path), file_version(path), content_hash(path)]
         except Exception as error:  # whatever a decoder or a store makes of a bad file
+            if max_bad_files == 0 and isinstance(error, ReadError):
+                raise ConfigError(str(error)) from error
             if max_bad_files == 0 or (isinstance(error, OSError) and error.errno in OUR_DISK):
                 raise
             reason = f"{type(error).__name__}: {error}"

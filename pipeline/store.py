@@ -15,6 +15,7 @@ asked for. What was fetched is checked against its hash.
 
 from __future__ import annotations
 
+import fcntl
 import functools
 import hashlib
 import json
@@ -257,14 +258,14 @@ def keep_record(root: Path, record: dict[str, Any]) -> None:
     """Write a record of the store into the local folder; files of another attempt go, so that a
     local file is always the one that its record names."""
     path = root / "stats" / record["stage"] / f"part-{record['part']:05d}.json"
-    before = read_json(path) if path.exists() else {"outputs": {}}
-    if before == record:
-        return
-    path.unlink(missing_ok=True)
-    for name, entry in record["outputs"].items():
-        if before["outputs"].get(name, {}).get("xxh3") != entry["xxh3"]:
-            (root / name).unlink(missing_ok=True)
-    write_json(path, record)
+    with _alone(root):
+        before = read_json(path) if path.exists() else {"outputs": {}}
+        if before == record:
+            return
+        for name, entry in record["outputs"].items():
+            if before["outputs"].get(name, {}).get("xxh3") != entry["xxh3"]:
+                (root / name).unlink(missing_ok=True)
+        write_json(path, record)
 
 
 def gather(root: Path) -> None:
@@ -305,15 +306,40 @@ def fetch_table(root: Path, table: str, name: str | None = None) -> None:
         fetch(mirror, of_table if name is None else {name: of_table[name]})
 
 
+def is_here(root: Path, table: str) -> bool:
+    """Whether no part of a table would have to be fetched."""
+    if of(root) is None or not (root / MANIFEST).exists():
+        return True
+    files = read_json(root / MANIFEST)["files"]
+    return all((root / name).exists() for name in files if name.startswith(f"{table}/"))
+
+
 def follow(root: Path, number: int) -> None:
     """On a worker: have what the driver shared under this lease."""
-    mirror = of(root)
-    assert mirror is not None, root
-    if mirror.number != number:
-        begun = _state(mirror, "begun")
-        assert begun is not None, mirror
-        _take_driver_files(mirror, begun["files"])
-        _write_state(root, mirror.url, number)
+    with _alone(root):
+        mirror = of(root)
+        assert mirror is not None, root
+        if mirror.number != number:
+            begun = _state(mirror, "begun")
+            assert begun is not None, mirror
+            _take_driver_files(mirror, begun["files"])
+            _write_state(root, mirror.url, number)
+
+
+@contextmanager
+def _alone(root: Path) -> Iterator[None]:
+    """Workers of one machine share a cache: one at a time brings it up to date."""
+    with open(root / ".cache.lock", "a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def let_go(root: Path, records: list[str], part: int) -> None:
+    """On a worker: delete the files of a part that these records of it name."""
+    for stage in records:
+        path = root / "stats" / stage / f"part-{part:05d}.json"
+        for name in read_json(path)["outputs"] if path.exists() else ():
+            (root / name).unlink(missing_ok=True)
 
 
 def fetch_spilled(root: Path, paths: list[Path]) -> None:

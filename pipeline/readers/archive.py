@@ -24,8 +24,9 @@ from dataclasses import replace
 from itertools import islice
 from typing import IO, Any, NamedTuple, Self
 
+from pipeline.ranges import open_file
 from pipeline.readers import Bad, Piece, Record
-from pipeline.readers.streams import BrokenStream, chunks, compression, open_file
+from pipeline.readers.streams import BrokenStream, chunks, compression
 from pipeline.settings import Input
 
 EXPANSION = 3  # bytes of text in a byte of a compressed tar, about

@@ -21,10 +21,10 @@ from xml.etree import ElementTree
 from pipeline.pages.charset import BadCharset
 from pipeline.pages.licence import short_name
 from pipeline.pages.page import NoText, html_page
+from pipeline.ranges import open_file
 from pipeline.readers import Bad, Piece, Record
 from pipeline.readers.archive import FAULTS
 from pipeline.readers.document import MAX_FILE_BYTES
-from pipeline.readers.streams import open_file
 from pipeline.settings import Input
 
 EXPANSION = 3  # bytes of text in a byte of a book without its pictures, about

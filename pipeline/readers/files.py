@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import os
 import re
 
-import fsspec
+from pipeline import objects
 
 
 def list_files(pattern: str) -> list[tuple[str, str]]:
@@ -31,8 +32,7 @@ def file_size(path: str) -> int:
     """Bytes of the file as it lies on disk."""
     if "://" not in path:
         return os.stat(path).st_size
-    store, inner = fsspec.url_to_fs(path)
-    return int(store.size(inner))
+    return int(objects.info(path)["size"])
 
 
 def file_version(path: str) -> str:
@@ -40,8 +40,11 @@ def file_version(path: str) -> str:
     if "://" not in path:  # fsspec asks the same, 20 times as slow: 100,000 files count
         state = os.stat(path)
         return f"{state.st_size} {state.st_mtime_ns} {state.st_ino}"
-    store, inner = fsspec.url_to_fs(path)
-    return str(store.ukey(inner))
+    store, inner = objects.open_store(path)
+    if path.startswith(("http://", "https://")):  # of which fsspec hashes the URL alone
+        said = objects.info(path)
+        return " ".join(str(said.get(key, "")) for key in ("size", "ETag", "Last-Modified"))
+    return str(objects.retried(lambda: store.ukey(inner), path))
 
 
 def fixed_part(pattern: str) -> str:
@@ -81,11 +84,13 @@ def _is_text(path: str) -> bool:
 
 
 def _stored(pattern: str) -> list[tuple[str, str]]:
-    store, inner = fsspec.url_to_fs(pattern)
+    store, inner = objects.open_store(pattern)
+    paths: list[str] = []
     if glob.has_magic(inner):
-        found = store.glob(inner, detail=True)
+        found = objects.retried(lambda: store.glob(inner, detail=True), pattern)
         paths = [path for path, info in found.items() if info["type"] == "file"]
     else:
-        paths = [inner] if store.isfile(inner) else []
+        with contextlib.suppress(FileNotFoundError):
+            paths = [inner] if objects.info(pattern)["type"] == "file" else []
     base = fixed_part(inner)
     return [(store.unstrip_protocol(path), path.removeprefix(base)) for path in paths]

@@ -20,8 +20,9 @@ from urllib.parse import quote
 from xml.etree import ElementTree
 
 from pipeline.pages.wikitext import BadWikitext, plain_text
+from pipeline.ranges import open_file
 from pipeline.readers import Bad, Piece, Record, excerpt
-from pipeline.readers.streams import BrokenStream, chunks, compression, open_file
+from pipeline.readers.streams import BrokenStream, chunks, compression
 from pipeline.settings import Input
 
 EXPANSION = 4  # bytes of XML in a byte of a compressed dump, about

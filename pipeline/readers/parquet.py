@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pipeline.ranges import open_file
 from pipeline.readers import Bad, Piece, Record, excerpt
 from pipeline.readers.rows import as_text, from_row
-from pipeline.readers.streams import open_file
 from pipeline.settings import Input
 
 BATCH_ROWS = 1024

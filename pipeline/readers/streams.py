@@ -1,4 +1,4 @@
-"""Bytes of a file, local or of a store, uncompressed: the one place that opens and decompresses.
+"""Bytes of a file, local or of a store, uncompressed: the one place that decompresses.
 
 gzip, zstd, bzip2 and xz are told by their first bytes, not by the name, with any number of members
 or frames.
@@ -13,20 +13,18 @@ from __future__ import annotations
 
 import bz2
 import contextlib
-import io
 import lzma
 from collections.abc import Callable, Iterator
 from typing import IO, Literal
 
-import fsspec
 import zstandard
 from zlib_ng import zlib_ng
 
+from pipeline.ranges import open_file
 from pipeline.readers import Piece
 
 Compression = Literal["gzip", "zstd", "bzip2", "xz"]
 
-STORE_BYTES = 8 << 20  # asked of a store at once: a request takes about as long as 5 MB
 PLAIN_BYTES = 1 << 20  # read at once from a plain file
 PACKED_BYTES = 1 << 16  # read at once from a compressed one: deflate expands at most 1032 times
 ZSTD_BYTES = 1 << 10  # ... from zstd, bzip2, xz, which drop the output of a call that fails
@@ -43,14 +41,6 @@ class BrokenStream(Exception):
 
 class DamagedShardError(OSError):
     """A shard that `spill` made is not as it was written: no fault of the input file."""
-
-
-def open_file(path: str) -> IO[bytes]:
-    """A seekable binary file; `path` is local or of a store (s3://, gs://, hf://, https://)."""
-    if "://" not in path:
-        return open(path, "rb")
-    store, inner = fsspec.url_to_fs(path)
-    return io.BufferedReader(store.open(inner, "rb", block_size=STORE_BYTES), PLAIN_BYTES)
 
 
 def compression(path: str) -> Compression | None:

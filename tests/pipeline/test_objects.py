@@ -14,6 +14,7 @@ from s3_server import s3_bucket
 
 from pipeline import objects
 from pipeline.config import ConfigError
+from pipeline.ranges import open_file
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +39,7 @@ def test_objects_come_back_as_they_were(url: str, tmp_path: Path) -> None:
     assert objects.exists(f"{url}/t/b.json")
     objects.download(f"{url}/t/a.bin", tmp_path / "again")
     assert (tmp_path / "again").read_bytes() == (tmp_path / "a.bin").read_bytes()
-    with objects.opened(f"{url}/t/a.bin") as file:
+    with open_file(f"{url}/t/a.bin") as file:
         assert file.seek(255) == 255
         assert file.read(2) == b"\xff\x00"
     objects.delete(f"{url}/t/a.bin")

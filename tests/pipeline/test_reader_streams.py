@@ -1,18 +1,12 @@
 from __future__ import annotations
 
 import bz2
-import io
 import lzma
-import os
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
-from typing import Any
+from types import ModuleType
 
-import fsspec
 import pytest
-import zstandard
 
-from pipeline.readers import streams
 from pipeline.readers.streams import PLAIN_BYTES, BrokenStream, chunks, compression
 
 TEXT = "水 water\n".encode() * 9
@@ -51,28 +45,3 @@ def test_a_small_file_that_holds_much_comes_in_small_pieces(
     path.write_bytes(module.compress(b"\0" * 30_000_000))
     sizes = [len(chunk) for chunk in chunks(str(path))]
     assert (sum(sizes), max(sizes)) == (30_000_000, PLAIN_BYTES)
-
-
-def test_a_store_is_asked_for_large_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
-    """datatrove #497: 340 bytes a request made an hour of a minute."""
-    asked: list[int] = []
-
-    class Stored(io.BytesIO):
-        def readinto(self, buffer: Any) -> int:
-            asked.append(len(buffer))
-            return super().readinto(buffer)
-
-    text = os.urandom(3_000_000)
-    stored = Stored(zstandard.compress(text))
-    options: list[int] = []
-
-    def opened(path: str, mode: str, block_size: int) -> Stored:
-        options.append(block_size)
-        return stored
-
-    store = SimpleNamespace(open=opened)
-    monkeypatch.setattr(fsspec, "url_to_fs", lambda path: (store, "b/x.zst"))
-    assert b"".join(chunks("s3://b/x.zst")) == text
-    assert options == [streams.STORE_BYTES]
-    assert len(asked) < 8
-    assert min(asked) >= 1 << 20
