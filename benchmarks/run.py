@@ -1,6 +1,6 @@
 """Figures of this machine: `make bench`, or a part of it by name.
 
-    python benchmarks/run.py [--smoke] [kernels] [extraction] [road] [loader]
+    python benchmarks/run.py [--smoke] [kernels] [extraction] [cut] [road] [loader]
 
 Text: $ASSAY_CORPUS (a folder with *-en.jsonl.gz, *-zh.jsonl.gz and *.warc.gz) where it is set, else
 the data of the quickstart. Compare by CPU second: wall time moves with the neighbours.
@@ -28,6 +28,7 @@ QUICKSTART = Path(__file__).resolve().parents[1] / "examples" / "quickstart"
 BENCHMARKS: dict[str, str] = {
     "kernels": "rates:kernels",
     "extraction": "rates:extraction",
+    "cut": "cut:cut",
     "road": "road:road",
     "loader": "loader:loader",
 }
