@@ -200,8 +200,8 @@ def _described(job: Job) -> bool:
     if not path.exists():
         return False
     found: dict[str, Any] = read_json(path)
-    stated = (found["settings"], found["parts"], found["tokenizer"]["hash"])
-    return stated == (_settings(job), job.parts, job.tokenizer_hash)
+    stated = (found["format"], found["settings"], found["parts"], found["tokenizer"]["hash"])
+    return stated == (FORMAT_VERSION, _settings(job), job.parts, job.tokenizer_hash)
 
 
 def _say_what_changed(job: Job) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 import xxhash
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2  # 2: columns of PDF in DOCUMENTS, no signatures, keys under joins/
 
 HASH = pa.binary(16)
 

@@ -7,6 +7,7 @@ fork, and a hundred kills a minute; kills of the real command stand in test_prep
 
 from __future__ import annotations
 
+import itertools
 import multiprocessing
 import os
 import signal
@@ -15,7 +16,7 @@ from pathlib import Path
 from pipeline import files, prepare, runners
 from pipeline.run import run_join, run_part, run_sweep
 from pipeline.settings import load_corpus
-from pipeline.stages import JOINS, Job
+from pipeline.stages import JOINS, PART_STAGES, Job
 
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(["kills"])
@@ -53,20 +54,20 @@ def _run(settings: Path, moment: int, told: Path) -> None:
 
 
 def _stages(job: Job, *_: object) -> None:
-    for shard in job.shards:
-        run_part(job, "ingest", shard)
-        run_sweep(job, ("signals/language",), shard)
-        run_part(job, "nominees", shard)
-    _join(job, "heldout")
-    for shard in job.shards:
-        run_sweep(job, job.sweep, shard)
-    _join(job, "forest")
-    _join(job, "components")
-    for shard in job.shards:
-        run_part(job, "candidates", shard)
-    _join(job, "pairs")
+    """All stages in the order of the job; text stages that follow each other in one sweep."""
+    for kind, group in itertools.groupby(job.stages, key=_kind):
+        names = tuple(group)
+        if kind == "text":
+            for shard in job.shards:
+                run_sweep(job, names, shard)
+        for name in names:
+            if kind == "part":
+                for shard in job.shards:
+                    run_part(job, name, shard)
+            if kind == "join":
+                for partition in range(JOINS[name].partitions(job)):
+                    run_join(job, name, partition)
 
 
-def _join(job: Job, name: str) -> None:
-    for partition in range(JOINS[name].partitions(job)):
-        run_join(job, name, partition)
+def _kind(stage: str) -> str:
+    return "join" if stage in JOINS else "part" if stage in PART_STAGES else "text"
