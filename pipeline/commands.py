@@ -7,7 +7,7 @@ import json
 import os
 from pathlib import Path
 
-from pipeline import runners, store
+from pipeline import heap, runners, store
 from pipeline.config import load
 from pipeline.files import read_json
 from pipeline.prices import Prices, keep_prices
@@ -73,6 +73,7 @@ def prepare(argv: list[str]) -> int:
 
         print(estimate(settings, arguments.workers))
         return 0
+    heap.settle()
     from pipeline.accounts import empty_fields
     from pipeline.prepare import prepare as run
     from pipeline.prepare import require_documents

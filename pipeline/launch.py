@@ -33,10 +33,10 @@ _MENDED_BY_USER = re.compile(
 )
 
 # Where steps run, for the runners of this machine.
-LOCAL: dict[str, Callable[[], AbstractContextManager[Environment | None]]] = {
+LOCAL: dict[str, Callable[[Job], AbstractContextManager[Environment | None]]] = {
     "processes": workers.watched,
-    "threads": lambda: contextlib.nullcontext(EmbeddedPythonGrpcEnvironment()),
-    "inline": contextlib.nullcontext,
+    "threads": lambda _: contextlib.nullcontext(EmbeddedPythonGrpcEnvironment()),
+    "inline": lambda _: contextlib.nullcontext(),
 }
 # Beam's class, and the options that we add where the user gave none.
 ELSEWHERE: dict[str, tuple[str, dict[str, str]]] = {
@@ -79,7 +79,7 @@ def _run_local(job: Job, name: str, num_workers: int) -> None:
     where = LOCAL[name if lanes > 1 else "inline"]
     with (
         turns.fresh(job.root),
-        where() as environment,
+        where(job) as environment,
         beam.Pipeline(runner=FnApiRunner(environment), options=options) as pipeline,
     ):
         build(pipeline, job, lanes)

@@ -107,7 +107,7 @@ def _signals(group: str) -> TextStage:
 
 
 @functools.lru_cache(maxsize=1)
-def _encoder(settings: Tokenizer, engine: Engine) -> Encoder:
+def encoder(settings: Tokenizer, engine: Engine) -> Encoder:
     """The tokenizer, read once a process."""
     return load(settings, engine)
 
@@ -124,7 +124,7 @@ TEXT_STAGES: dict[str, TextStage] = {
     "tokens": TextStage(
         ("ingest",),
         lambda job, part: tokenize.outputs(job.root, job.tokenizer_hash, part),
-        lambda job, part: tokenize.tokenize(job.root, _encoder(job.tokenizer, job.engine), part),
+        lambda job, part: tokenize.tokenize(job.root, encoder(job.tokenizer, job.engine), part),
     ),
     "signatures": TextStage(
         ("ingest",),

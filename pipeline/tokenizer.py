@@ -28,7 +28,14 @@ import xxhash
 from pipeline.config import ConfigError
 from pipeline.files import replacing, write_json
 from pipeline.settings import Tokenizer
-from pipeline.tokenizer_engines import ENGINES, EncodeText, Engine, is_control, is_control_name
+from pipeline.tokenizer_engines import (
+    ENGINES,
+    EncodeText,
+    Engine,
+    is_control,
+    is_control_name,
+    loaded,
+)
 
 Offsets = npt.NDArray[np.int64]
 
@@ -79,7 +86,7 @@ class Encoder:
 
     @cached_property
     def _encode_text(self) -> EncodeText:
-        return ENGINES[self.engine](json.loads(self.json))
+        return loaded(self.engine, self.json)
 
     @cached_property
     def _literal_pattern(self) -> str:
@@ -159,11 +166,12 @@ def choose_engine(tokenizer_json: str | Path, sample: Sequence[str]) -> Engine:
 
     Control tokens spelled out are part of the check, whatever the sample holds.
     """
-    spec = json.loads(Path(tokenizer_json).read_bytes())
+    content = Path(tokenizer_json).read_bytes()
+    spec = json.loads(content)
     controls = [token["content"] for token in spec.get("added_tokens") or () if is_control(token)]
     texts = pa.array([*sample, *(f"a{control} 中{control}" for control in controls)], pa.string())
     try:
-        fast = ENGINES["fastokens"](spec)
+        fast = loaded("fastokens", content)
     except (RuntimeError, ValueError):  # a rule, normalizer or model that it does not know
         return "tokenizers"
     reference_ids, reference_offsets = ENGINES["tokenizers"](spec)(texts)

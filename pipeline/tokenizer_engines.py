@@ -5,6 +5,7 @@ Both read control tokens spelled out in a text as ordinary text, so that their i
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
@@ -79,13 +80,19 @@ def _fastokens(spec: dict[str, Any]) -> EncodeText:
         for names in _PROPERTY.findall(rule):
             if not _CATEGORY.fullmatch("".join(names)):
                 raise ValueError(f"splitting rule {rule!r} names a script; fastokens misreads it")
-    with _one_core():  # it makes a pool of a thread for each core it sees, at the first batch
-        tokenizer = fastokens.Tokenizer.from_json_str(_controls_special(spec))
-        tokenizer.no_truncation()
-        tokenizer.no_padding()
-        tokenizer.encode_batch_flat(["a", "b"] * 64, split_special_tokens=True)
+    tokenizer = fastokens.Tokenizer.from_json_str(_controls_special(spec))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+
+    @functools.cache
+    def begin() -> None:
+        """It makes a pool of a thread for each core it sees at the first batch: one, and not
+        before, since a process that has threads cannot be forked."""
+        with _one_core():
+            tokenizer.encode_batch_flat(["a", "b"] * 64, split_special_tokens=True)
 
     def encode(texts: pa.Array) -> tuple[Ids, Offsets]:
+        begin()
         ids, offsets = tokenizer.encode_batch_flat(texts.to_pylist(), split_special_tokens=True)
         return np.frombuffer(ids, "<u4"), np.frombuffer(offsets, "<i8")
 
@@ -123,3 +130,13 @@ ENGINES: Mapping[Engine, Callable[[dict[str, Any]], EncodeText]] = {
     "fastokens": _fastokens,
     "tokenizers": _tokenizers,
 }
+
+
+@functools.lru_cache(maxsize=1)
+def loaded(engine: Engine, tokenizer_json: bytes) -> EncodeText:
+    """An engine, once a process: it takes a second and 100 to 150 MB.
+
+    Raises:
+        RuntimeError, ValueError: a rule, normalizer or model that it does not know.
+    """
+    return ENGINES[engine](json.loads(tokenizer_json))

@@ -18,6 +18,7 @@ logging.disable(logging.ERROR)  # before Beam loads; what fails comes back as an
 
 import contextlib
 import gc
+import json
 import multiprocessing
 import os
 import signal
@@ -34,6 +35,9 @@ from apache_beam.runners.worker.sdk_worker import SdkHarness
 from apache_beam.transforms.environments import Environment
 
 import pipeline.build  # noqa: F401 (what a worker runs, loaded once by the fork server)
+from pipeline import heap
+from pipeline.stages import Job
+from pipeline.tokenizer_engines import loaded
 
 # Records are 30,000 small objects a second, none in a cycle: the collector took 7 % of a run over
 # short documents. What is loaded stays: no need to walk it, nor to write into pages shared by fork.
@@ -41,13 +45,11 @@ gc.freeze()
 gc.set_threshold(100_000, 20, 20)
 
 URN = "assay:environment:forked:v1"
-MEMORY = {  # for the fork server and its workers; a setting of the user's own stands
-    # Freed memory goes back: 2 workers on 79 MB of text peak at 740 MB, not 1,030, at equal CPU.
-    "ARROW_DEFAULT_MEMORY_POOL": "system",
-    "MALLOC_TRIM_THRESHOLD_": "1000000",
-    "MALLOC_ARENA_MAX": "2",  # threads of gRPC would each keep an arena
+TOKENIZER = "ASSAY_WARM_TOKENIZER"  # tells the fork server which one its workers will want
+FOR_FORKS = {  # for the fork server; a setting of the user's own stands
     "OPENBLAS_NUM_THREADS": "1",  # no thread may run where processes are forked
     "JE_ARROW_MALLOC_CONF": "background_thread:false",  # pyarrow's, likewise
+    "ARROW_DEFAULT_MEMORY_POOL": "system",  # see heap.py
 }
 LOST = "a worker process died"
 LOOK_SECONDS = 0.2  # how often the watch looks for requests to a worker that is dead
@@ -102,9 +104,13 @@ class ForkedWorker(worker_handlers.GrpcWorkerHandler):
 
 
 @contextlib.contextmanager
-def watched() -> Iterator[ForkedEnvironment]:
+def watched(job: Job | None = None) -> Iterator[ForkedEnvironment]:
     """The environment for a run, whose workers are watched until it is over."""
-    for name, value in MEMORY.items():
+    loaded.cache_clear()  # of the check before the run; workers have their own
+    heap.give_back()
+    if job is not None:
+        os.environ[TOKENIZER] = json.dumps([job.tokenizer.model_dump(), job.engine])
+    for name, value in FOR_FORKS.items():
         os.environ.setdefault(name, value)
     FORKS.set_forkserver_preload([__name__, "pipeline.warm"])
     over = threading.Event()

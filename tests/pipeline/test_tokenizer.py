@@ -3,6 +3,8 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline import tokenizer as tok
+from pipeline import workers
 from pipeline.config import ConfigError
 from pipeline.settings import Tokenizer
 from pipeline.tokenizer_engines import ENGINES
@@ -179,6 +182,31 @@ def test_the_fast_engine_starts_no_threads() -> None:
     ENGINES["fastokens"](_spec(ADDED))(pa.array(["hello 你好"] * 5_000))
     assert len(os.listdir("/proc/self/task")) == before
     assert os.sched_getaffinity(0) == cores
+
+
+FORK = """
+import os, sys
+from pathlib import Path
+import pyarrow as pa
+from pipeline.tokenizer_engines import loaded
+encode = loaded("fastokens", Path(sys.argv[1]).read_bytes())
+assert len(os.listdir("/proc/self/task")) == 1, "threads do not survive a fork"
+child = os.fork()
+if not child:
+    print(*encode(pa.array(["hello \\u4f60\\u597d"] * 200))[1][-1:], flush=True)
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+print(*encode(pa.array(["hello \\u4f60\\u597d"] * 200))[1][-1:])
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads are counted on Linux")
+def test_the_fast_engine_is_loaded_once_for_forked_processes(tiny: str) -> None:
+    run = [sys.executable, "-c", FORK, tiny]
+    env = {**os.environ, **workers.FOR_FORKS}
+    found = subprocess.run(run, capture_output=True, text=True, timeout=60, check=True, env=env)
+    ids, _ = ENGINES["fastokens"](_spec(ADDED))(pa.array(["hello 你好"] * 200))
+    assert found.stdout.split() == [str(len(ids))] * 2
 
 
 def test_added_white_space_is_ordinary_vocabulary(tmp_path: Path) -> None:
