@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from dedup.folding import BREAK, NOTHING, ONE, fold_table
 from kernels.arrow import string_buffers
-from kernels.compile import kernel
+from kernels.compile import inner_kernel, kernel
 
 Hashes = npt.NDArray[np.uint64]
 Offsets = npt.NDArray[np.int64]
@@ -45,7 +45,7 @@ def shingles(texts: pa.Array, ngram: int = 5) -> tuple[Hashes, Offsets]:
     # An upper bound: pages that are never written cost nothing.
     hashes = np.empty(words_per_byte * int(bounds[-1] - bounds[0]), np.uint64)
     offsets = _hash_shingles(data, bounds, table, expansions, ngram, hashes)
-    return hashes[: offsets[-1]].copy(), offsets
+    return hashes[: offsets[-1]], offsets
 
 
 @kernel
@@ -103,6 +103,18 @@ def _hash_words(
             continue
         code, i = _decode(data, i, end)
         entry = table[code]
+        while entry >= ONE:  # Han and kana: likewise
+            if word != _START:
+                out[size] = mix(word)
+                size += 1
+                word = _START
+            out[size] = mix((_START ^ np.uint64(entry)) * _MULTIPLIER)
+            size += 1
+            if i + 2 >= end or data[i] < 0xE0 or data[i] >= 0xF0:
+                entry = NOTHING
+                break
+            code, i = _decode3(data, i)
+            entry = table[code]
         at, last = 0, 0
         if entry < NOTHING:
             at = NOTHING - entry
@@ -127,6 +139,13 @@ def _hash_words(
         out[size] = mix(word)
         size += 1
     return size
+
+
+@inner_kernel
+def _decode3(data: Array, i: int) -> tuple[int, int]:
+    """`_decode` of three bytes that are all there."""
+    code = int(data[i] & 0x0F) << 12 | int(data[i + 1] & 0x3F) << 6 | int(data[i + 2] & 0x3F)
+    return code, i + 3
 
 
 @kernel

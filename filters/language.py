@@ -137,10 +137,11 @@ def identify(texts: pa.Array, n: Letters) -> tuple[Ids, Floats, Flags]:
 
 def _without_ideographs(texts: pa.Array, n: Letters, documents: Counts) -> tuple[Ids, Floats]:
     """The model's guess for what else some documents hold; und where it stays ideographic."""
-    kept = [
-        "".join(c for c in texts[i].as_py() if not CLASSES[ord(c)] & letters.IDEOGRAPHIC)
-        for i in documents.tolist()
-    ]
+    kept = []
+    for i in documents.tolist():
+        codes = np.frombuffer(texts[i].as_py().encode("utf-32-le"), np.uint32)
+        others = codes[CLASSES[codes] & letters.IDEOGRAPHIC == 0]
+        kept.append(others.tobytes().decode("utf-32-le"))
     views = _views(pa.array(kept, pa.string()), n.of(documents))
     lang, score = predict(*string_buffers(views))
     still = model().is_ideographic(lang)

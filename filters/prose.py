@@ -45,11 +45,20 @@ _PATTERNS = tuple(
 
 def prose(text: str) -> str:
     """`text` as one line without code, URLs, mail addresses, HTML, Markdown and troff markup."""
+    ascii_chars = _ascii(text)
     for needles, pattern, replacement in _PATTERNS:
         for needle in needles:  # not any(): a generator costs more than the search
-            if needle in text:
+            if needle in ascii_chars:
                 text = pattern.sub(replacement, text)
+                ascii_chars = _ascii(text)
                 break
     for mark in _MARKS:  # a regular expression for runs of them took a third of all the time
-        text = text.replace(mark, " ")
+        if mark in ascii_chars:
+            text = text.replace(mark, " ")
     return " ".join(text.split())
+
+
+def _ascii(text: str) -> str:
+    """The ASCII characters of a text: what needles are looked for in. A search for a character of
+    one byte stops at every Han whose lower byte is the same: 140 of 220 ms for 44 MB of Chinese."""
+    return text if text.isascii() else text.encode("ascii", "ignore").decode()

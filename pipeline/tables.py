@@ -58,3 +58,19 @@ def first_of_each(hashes: pa.ChunkedArray) -> npt.NDArray[np.int64]:
     codes = hashes.combine_chunks().dictionary_encode().indices
     rows: npt.NDArray[np.int64] = np.unique(np.asarray(codes), return_index=True)[1]
     return np.sort(rows)
+
+
+def rank_of(hashes: pa.Array) -> npt.NDArray[np.int64]:
+    """Place of each hash among the distinct ones, ascending."""
+    halves = halves_of(hashes)
+    order = np.lexsort((halves[:, 1], halves[:, 0]))
+    is_new = (np.diff(halves[order], axis=0) != 0).any(axis=1)
+    rank = np.empty(len(hashes), np.int64)
+    rank[order] = np.cumsum(np.append(0, is_new)[: len(hashes)])
+    return rank
+
+
+def halves_of(hashes: pa.Array) -> npt.NDArray[np.uint64]:
+    """Hashes as rows of two numbers, the upper 64 bits first."""
+    halves = np.frombuffer(hashes.buffers()[1] or b"", ">u8").reshape(-1, 2)
+    return halves[hashes.offset : hashes.offset + len(hashes)]

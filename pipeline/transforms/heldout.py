@@ -18,6 +18,7 @@ import functools
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -25,7 +26,7 @@ from dedup import contamination
 from dedup.shingles import shingles
 from pipeline import frozen, schema
 from pipeline.files import file_hash, part_name, read_json, write_json
-from pipeline.tables import column, first_of_each, write_rows
+from pipeline.tables import column, first_of_each, halves_of, rank_of, write_rows, write_table
 
 if TYPE_CHECKING:
     from pipeline.settings import Heldout, Input, Near
@@ -50,18 +51,18 @@ def nominate(root: Path, heldout: Heldout, part: int) -> dict[str, Any]:
     contents = pq.read_table(root / "documents" / name, columns=["content_hash"])["content_hash"]
     languages = pq.read_table(root / "signals" / "language" / name, columns=["lang"])["lang"]
     first = first_of_each(contents)
-    columns = (languages.take(first), contents.take(first), pa.array(first))
-    rows = sorted(zip(*(c.to_pylist() for c in columns), strict=True))
-    nominees = []
-    language, taken = None, 0
-    for row in rows if heldout.share > 0 else []:
-        if row[0] != language:
-            language, taken = row[0], 0
-        if below(heldout.share, row[1]) or taken < ENOUGH * heldout.min_documents:
-            nominees.append(dict(zip(NOMINEES.names, row, strict=True)))
-            taken += 1
-    write_rows(nominate_outputs(root, part)[0], NOMINEES, nominees)
-    return {"documents": len(contents), "contents": len(rows), "nominees": len(nominees)}
+    hashes = contents.take(first).combine_chunks()
+    table = pa.table(
+        [languages.take(first), hashes, pa.array(first), pa.array(rank_of(hashes))],
+        [*NOMINEES.names, "rank"],
+    ).sort_by([("language", "ascending"), ("rank", "ascending")])
+    codes = np.asarray(table["language"].combine_chunks().dictionary_encode().indices)
+    place = np.arange(len(codes)) - np.flatnonzero(np.diff(codes, prepend=-1))[codes]
+    lowest = halves_of(table["content_hash"].combine_chunks())[:, 0] < int(heldout.share * 2**64)
+    nominated = (lowest | (place < ENOUGH * heldout.min_documents)) & (heldout.share > 0)
+    nominees = table.select(NOMINEES.names).filter(pa.array(nominated))
+    write_table(nominate_outputs(root, part)[0], NOMINEES, nominees.columns)
+    return {"documents": len(contents), "contents": len(table), "nominees": len(nominees)}
 
 
 def below(share: float, content_hash: bytes) -> bool:

@@ -19,7 +19,7 @@ import pyarrow as pa
 from dedup import bands, clusters
 from pipeline import schema
 from pipeline.files import part_name
-from pipeline.tables import read_arrow, read_columns, write_columns, write_table
+from pipeline.tables import rank_of, read_arrow, read_columns, write_columns, write_table
 from pipeline.transforms.near import components_output, shingle_outputs, sign_outputs
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def verify(root: Path, near: Near, parts: list[int], partition: int, num: int) -
     members = np.bincount(leaders, minlength=len(labels))[leaders].astype(np.int32)
 
     pairs_path, clusters_path, shingles_path = verify_outputs(root, partition)
-    rank = _rank(names)
+    rank = rank_of(names)
     by_content = np.lexsort((rank[second], rank[first]))
     columns = [names.take(pa.array(side[by_content])) for side in (first, second)]
     write_table(pairs_path, schema.PAIRS, [*columns, pa.array(jaccard[by_content])])
@@ -134,7 +134,7 @@ def _members(
     tables = [_slice(shingle_outputs(root, part)[0], partition, num) for part in sorted(parts)]
     table = pa.concat_tables([schema.CANDIDATES.empty_table(), *tables])
     labels = np.asarray(table["component"])
-    rank = _rank(table["content_hash"].combine_chunks())
+    rank = rank_of(table["content_hash"].combine_chunks())
     order = np.lexsort((rank, labels))
     labels, rank = labels[order], rank[order]
     is_new = (np.diff(labels, prepend=-1) != 0) | (np.diff(rank, prepend=-1) != 0)
@@ -149,14 +149,3 @@ def _slice(path: Path, partition: int, num: int) -> pa.Table:
     table = read_arrow(path)
     bounds = np.searchsorted(np.asarray(table["component"]) % num, [partition, partition + 1])
     return table.take(pa.array(np.arange(*bounds)))
-
-
-def _rank(names: pa.Array) -> npt.NDArray[np.int64]:
-    """Place of each hash among the distinct ones, ascending."""
-    halves = np.frombuffer(names.buffers()[1] or b"", ">u8").reshape(-1, 2)
-    halves = halves[names.offset : names.offset + len(names)]
-    order = np.lexsort((halves[:, 1], halves[:, 0]))
-    is_new = (np.diff(halves[order], axis=0) != 0).any(axis=1)
-    rank = np.empty(len(names), np.int64)
-    rank[order] = np.cumsum(np.append(0, is_new)[: len(names)])
-    return rank
