@@ -60,7 +60,7 @@ def test_manifest_says_what_is_missing(tmp_path: Path) -> None:
     with pytest.raises(corpus.CorpusError, match="unfinished corpus"):
         corpus.manifest(tmp_path)
     write_json(tmp_path / "corpus.json", {"format": 99})
-    with pytest.raises(corpus.CorpusError, match="format 99, this version of assay reads 1"):
+    with pytest.raises(corpus.CorpusError, match="format 99, this version of assay reads 2"):
         corpus.manifest(tmp_path)
 
 

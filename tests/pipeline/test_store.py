@@ -12,6 +12,7 @@ import pytest
 from pipeline import corpus, lease, objects, store
 from pipeline.files import write_json
 from pipeline.lease import LeaseError
+from pipeline.schema import FORMAT_VERSION
 
 TEXT = "documents/part-00000.parquet"
 LENGTH = "signals/length/part-00000.parquet"
@@ -59,7 +60,7 @@ def publish(root: Path, text: str = "text", fingerprint: str = "f1") -> None:
         store.begin(root)
         ingest(root, text, fingerprint)
         measure(root, fingerprint)
-        write_json(root / "corpus.json", {"format": 1, "text": text})
+        write_json(root / "corpus.json", {"format": FORMAT_VERSION, "text": text})
         store.finish(root)
 
 
@@ -216,7 +217,7 @@ def test_a_late_manifest_of_a_stale_writer_is_not_read(
         objects.write(f"{url}/lease/00000001.json", b'{"owner": "a", "expires": 0}')
         publish(new, "new")
         ingest(old, "old", "f0")
-        write_json(old / "corpus.json", {"format": 1, "text": "old"})
+        write_json(old / "corpus.json", {"format": FORMAT_VERSION, "text": "old"})
         store.finish(old)
     machine("c")
     assert corpus.manifest(store.folder(url))["text"] == "new"
