@@ -23,6 +23,7 @@ from pipeline.freeze import (
     frozen_corpus,
 )
 from pipeline.settings import CorpusSettings
+from pipeline.store import folder
 
 
 def freeze(argv: list[str]) -> int:
@@ -31,10 +32,11 @@ def freeze(argv: list[str]) -> int:
         description="Write one file with all that a corpus or mixture is made from: inputs, lists "
         "and models by hash, settings, versions, code, and a digest of every table.",
         epilog="examples:\n  assay freeze runs/web --output web.frozen.json\n"
+        "  assay freeze s3://bucket/web --output web.frozen.json\n"
         "  assay freeze mixture.yaml --output mixture.frozen.json",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("what", type=Path, help="folder of a corpus, or mixture.yaml")
+    parser.add_argument("what", help="folder or URL of a corpus, or mixture.yaml")
     parser.add_argument("--output", type=Path, required=True, help="file to write")
     options = parser.parse_args(argv)
     write_json(options.output, frozen(options.what))
@@ -42,10 +44,11 @@ def freeze(argv: list[str]) -> int:
     return 0
 
 
-def frozen(what: Path) -> dict[str, Any]:
-    """What a frozen file holds."""
-    if what.suffix not in (".yaml", ".yml"):
-        return {"frozen": FROZEN_VERSION, "corpora": {"corpus": frozen_corpus(what)}}
+def frozen(place: str | Path) -> dict[str, Any]:
+    """What a frozen file of a corpus or mixture holds."""
+    if not str(place).endswith((".yaml", ".yml")):
+        return {"frozen": FROZEN_VERSION, "corpora": {"corpus": frozen_corpus(folder(place))}}
+    what = Path(place)
     mixture = load_mixture(what)
     corpora = {name: frozen_corpus(Path(root)) for name, root in mixture.corpora.items()}
     settings = mixture.model_dump(mode="json", by_alias=True, exclude={"corpora"})
@@ -65,22 +68,22 @@ def _packed(path: Path) -> dict[str, dict[str, Any]]:
         root = Path(mixture.corpora[mixture.sources[name].corpus])
         tokens, length = tokens_fingerprint(root), mixture.sequence_length
         packed = measure(documents, Packing(mixture.seed, length, selection.tokenizer, tokens))
-        folder = folder_of(root, packed.selection)
-        standing = (folder / "manifest.json").exists()
+        files = folder_of(root, packed.selection)
+        standing = (files / "manifest.json").exists()
         found[name] = {
             "selection": packed.selection,
             "documents": packed.num_documents,
             "tokens": packed.tokens_in,
             "windows": list(packed.windows),
-            "files": _files(folder) if standing else None,
+            "files": _files(files) if standing else None,
         }
     return found
 
 
-def _files(folder: Path) -> dict[str, Any]:
+def _files(packed: Path) -> dict[str, Any]:
     """Hash of each packed file, after its bytes were read and compared."""
-    read_packed(folder, hashes=True)
-    files: dict[str, Any] = json.loads((folder / "manifest.json").read_text("utf-8"))["files"]
+    read_packed(packed, hashes=True)
+    files: dict[str, Any] = json.loads((packed / "manifest.json").read_text("utf-8"))["files"]
     return files
 
 
@@ -95,7 +98,7 @@ def verify(argv: list[str]) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("frozen", type=Path, help="file of `assay freeze`")
-    parser.add_argument("corpus", type=Path, nargs="?", help="default: where it lay when frozen")
+    parser.add_argument("corpus", nargs="?", help="default: where it lay when frozen")
     parser.add_argument(
         "--rebuild",
         type=Path,
@@ -109,10 +112,10 @@ def verify(argv: list[str]) -> int:
         parser.error("this file holds several corpora: verify them where they lie")
     same = True
     for name, before in found["corpora"].items():
-        root = options.corpus or Path(before["folder"])
+        place = options.corpus or before["folder"]
         if options.rebuild:
-            root = rebuild(before, options.rebuild, options.workers)
-        same &= _told(f"corpus {name} ({root})", differences(before, frozen_corpus(root)))
+            place = rebuild(before, options.rebuild, options.workers)
+        same &= _told(f"corpus {name} ({place})", differences(before, frozen_corpus(folder(place))))
     if "mixture" in found and not (options.corpus or options.rebuild):
         mixture = found["mixture"]
         now = frozen(Path(mixture["file"]))["mixture"]
@@ -145,13 +148,13 @@ def _told(what: str, lines: list[tuple[str, str]], must: tuple[str, ...] = MUST_
     return same
 
 
-def rebuild(before: dict[str, Any], folder: Path, workers: int) -> Path:
-    """Make a frozen corpus again in `folder`; returns where it stands.
+def rebuild(before: dict[str, Any], above: Path, workers: int) -> Path:
+    """Make a frozen corpus again in `above`; returns where it stands.
 
     Raises:
         CorpusError: input files are not what they were, or the folder is taken.
     """
-    root: Path = folder.resolve() / before["name"]  # held-out sets carry the name of the folder
+    root: Path = above.resolve() / before["name"]  # held-out sets carry the name of the folder
     if "-limit-" in before["name"]:
         raise CorpusError(f"{before['name']}: a corpus of --limit is not made again; freeze all")
     if root.exists():

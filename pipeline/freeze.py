@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from filters.signals import GROUPS
+from pipeline import store
 from pipeline.config import check
 from pipeline.corpus import CorpusError, manifest
 from pipeline.digests import table_digests
@@ -39,7 +40,7 @@ def frozen_corpus(root: Path) -> dict[str, Any]:
     models = [FILTERS / name for group in settings.signals for name in GROUPS[group].files]
     return {
         "name": found["name"],
-        "folder": str(root.resolve()),
+        "folder": store.place(root),
         "format": found["format"],
         "settings": {k: v for k, v in found["settings"].items() if k != "output"},
         "inputs": {f"{f['source']}/{f['file']}": f"{f['bytes']} {f['hash']}" for f in inputs},

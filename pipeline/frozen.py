@@ -16,9 +16,10 @@ import pyarrow.parquet as pq
 from filters import normalize
 from filters.segments import Texts
 from filters.signals import GROUPS
-from pipeline import schema
+from pipeline import schema, store
 from pipeline.config import ConfigError
 from pipeline.files import read_json
+from pipeline.objects import is_url
 from pipeline.readers import Bad, Piece
 from pipeline.readers.files import file_size, file_version, list_files
 from pipeline.readers.formats import read
@@ -49,10 +50,13 @@ def check(root: Path, heldout: Heldout) -> None:
         ConfigError: a file of `heldout.keep` or its documents are missing; `share` or
             `min_documents` is not what a set was chosen with.
     """
-    for path in heldout.keep:
-        if not Path(path).exists():
-            raise ConfigError(f"key `heldout.keep`: no such file {path}; name a heldout.json")
-    for folder in (root, *(Path(path).parent for path in heldout.keep)):
+    for path, folder in zip(heldout.keep, kept_folders(heldout), strict=True):
+        if not paths(folder)[0].exists():
+            raise ConfigError(
+                f"key `heldout.keep`: no such file {path}; name a heldout.json, or the URL of a "
+                "corpus on a store"
+            )
+    for folder in (root, *kept_folders(heldout)):
         documents = paths(folder)[1]
         if recorded(folder) and not documents.exists():
             raise ConfigError(
@@ -77,9 +81,18 @@ def standing(root: Path) -> Rows:
     return [row for row in rows if row["set"] in sets]
 
 
+def kept_folders(heldout: Heldout) -> list[Path]:
+    """The corpora of `heldout.keep`, a heldout.json each; of a corpus on a store its URL."""
+    name = "/heldout.json"
+    return [
+        store.folder(path.removesuffix(name)) if is_url(path) else Path(path).parent
+        for path in heldout.keep
+    ]
+
+
 def kept(heldout: Heldout) -> Rows:
     """Documents of the sets of `heldout.keep`."""
-    return [row for path in heldout.keep for row in standing(Path(path).parent)]
+    return [row for folder in kept_folders(heldout) for row in standing(folder)]
 
 
 def join(rows: Rows, more: Rows, origin: str) -> Rows:

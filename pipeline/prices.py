@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import Field, field_validator
 
+from pipeline import corpus, store
 from pipeline.config import Settings, check
 from pipeline.files import read_json, write_json
 
@@ -33,8 +34,11 @@ class Prices(Settings):
 
 
 def keep_prices(root: Path, prices: Prices) -> None:
-    """Keep prices in a corpus."""
-    write_json(_path(root), prices.model_dump())
+    """Keep prices in a finished corpus."""
+    if prices_of(root) != prices:
+        with corpus.locked(root):
+            write_json(_path(root), prices.model_dump())
+            store.finish(root)
 
 
 def prices_of(root: Path) -> Prices | None:

@@ -59,7 +59,7 @@ class Heldout(Settings):
 
     share: float = Field(0.005, ge=0, le=0.5)  # of the texts per language and source; 0: no sets
     min_documents: int = Field(4, ge=0)  # per language and source with at least 20 times as many
-    keep: tuple[str, ...] = ()  # heldout.json of earlier corpora, whose sets stay held out
+    keep: tuple[str, ...] = ()  # heldout.json, or URLs, of corpora whose sets stay held out
     independent: tuple[str, ...] = ()  # globs of JSONL files that are evaluation text as a whole
     containment: float = Field(0.8, gt=0, le=1)  # share of shingles that makes a contained copy
 

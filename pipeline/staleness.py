@@ -57,7 +57,7 @@ def make_job(
             [
                 settings.languages,
                 frozen.independent_version(held),
-                [file_hash(Path(path)) for path in held.keep],
+                [file_hash(frozen.paths(root)[0]) for root in frozen.kept_folders(held)],
             ],
         ),
         "matches": ("heldout", [held.containment, near["threshold"], near["ngram"], folding]),

@@ -35,7 +35,7 @@ from pipeline.files import file_hash, read_json, replacing, write_json
 DRIVER_FILES = (
     "corpus.json", "inputs.json", "limit.json", "heldout.json", "heldout/documents.parquet",
     "tokens/*/tokenizer.json", "tokens/*/policy.json", "tokens/*/engine.json",
-    "attached/*.parquet", "stats/timings.parquet",
+    "attached/*.parquet", "stats/timings.parquet", "stats/prices.json",
 )  # fmt: skip
 SPILLED = "cut/*/*"  # for the workers of a run; no reader needs them
 REQUESTS = 16  # at a time: small files wait for the store, not for the line
@@ -69,6 +69,20 @@ def folder(corpus: str | Path) -> Path:
     root = cache(str(corpus))
     pull(root)
     return root
+
+
+def place(root: Path) -> str:
+    """Where the corpus of a folder is: its URL, or the folder."""
+    mirror = of(root)
+    return str(root.resolve()) if mirror is None else mirror.url
+
+
+def num_bytes(root: Path) -> int:
+    """Of all files of a finished corpus on a store; 0 of an unfinished one."""
+    path = root / MANIFEST
+    return (
+        sum(entry["bytes"] for entry in read_json(path)["files"].values()) if path.exists() else 0
+    )
 
 
 def cache(url: str) -> Path:
@@ -141,7 +155,8 @@ def finish(root: Path) -> None:
         return
     records = [read_json(path) for path in sorted((mirror.root / "stats").rglob("part-*.json"))]
     files = {name: entry for found in records for name, entry in found["outputs"].items()}
-    files |= _put_all(mirror, _matching(mirror.root, DRIVER_FILES))
+    own = _matching(mirror.root, DRIVER_FILES)  # held-out sets are named by a record, too
+    files |= _put_all(mirror, [p for p in own if str(p.relative_to(root)) not in files])
     _put_state(mirror, "manifest", {"files": files, "records": records})
     write_json(mirror.root / MANIFEST, {"number": mirror.number, "files": files})
 
@@ -409,6 +424,7 @@ def orphans(url: str) -> list[str]:
     kept.add(f"lease/{lease.latest(url):08d}.json")
     records = manifest["records"] if manifest else []
     kept |= {_record_key(r["stage"], r["part"], r["fingerprint"]) for r in records}
+    kept |= {entry["key"] for record in records for entry in record["outputs"].values()}
     if begun and (manifest is None or begun["number"] > manifest["number"]):
         return []  # a run did not finish: what it made is waiting for the next call
     return [name for name in objects.names(url) if name not in kept]

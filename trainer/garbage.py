@@ -3,7 +3,7 @@
 Of a finished corpus that nobody holds: packed selections that no run and no mixture means, token
 ids of former tokenizers, signal groups and plain shards that the settings no longer name, parts
 that no commit record names, and what killed attempts left. Held-out sets are never touched. What
-it cannot read counts as used.
+it cannot read counts as used. Of a corpus on a store: objects that its manifest does not name.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ from mixtures.packing import Packing, selection_hash
 from mixtures.select import select
 from mixtures.spec import load_mixture
 from mixtures.tokens import tokens_fingerprint
+from pipeline import objects, store
 from pipeline.corpus import CorpusError, locked, manifest
 from pipeline.files import read_json
+from pipeline.lease import LeaseError
 from pipeline.shards import load_shards, spill_folder
 from trainer.inventory import Inventory, look, num_bytes
 
@@ -30,13 +32,14 @@ TABLES = ("documents", "signals", "tokens", "rejects", "signatures", "pairs", "c
 EXAMPLE = """examples:
   assay gc                          what could go, and how much that is
   assay gc runs studies --delete
+  assay gc s3://bucket/web mixtures
 
 Runs and mixtures outside of the folders that you name are not seen: name all of them."""
 
 
 @dataclass(frozen=True)
 class Garbage:
-    path: Path
+    place: str  # path of a file or folder, or URL of an object
     why: str
     bytes: int
 
@@ -48,20 +51,20 @@ def gc(argv: list[str]) -> int:
         epilog=EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("folders", type=Path, nargs="*", help="where to look (default: here)")
+    parser.add_argument("places", nargs="*", help="folders, URLs of corpora (default: here)")
     parser.add_argument("--delete", action="store_true", help="remove it (default: show it)")
     options = parser.parse_args(argv)
-    found = look(options.folders or [Path()])
+    found = look(options.places or ["."])
     total = 0
     for root in found.corpora:
         try:
             with locked(root), _packing_held(root):
                 for item in garbage(root, found):
-                    print(f"{item.bytes / 1e6:>12,.1f} MB  {item.path}: {item.why}")
+                    print(f"{item.bytes / 1e6:>12,.1f} MB  {item.place}: {item.why}")
                     total += item.bytes
                     if options.delete:
-                        remove(item.path)
-        except CorpusError as error:
+                        remove(item.place)
+        except (CorpusError, LeaseError) as error:
             print(f"left alone: {error}", file=sys.stderr)
     done = "removed" if options.delete else "could go; --delete removes it"
     print(
@@ -71,8 +74,11 @@ def gc(argv: list[str]) -> int:
     return 0
 
 
-def remove(path: Path) -> None:
-    if path.is_dir():
+def remove(place: str) -> None:
+    path = Path(place)
+    if objects.is_url(place):
+        objects.delete(place)
+    elif path.is_dir():
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
@@ -95,6 +101,8 @@ def garbage(root: Path, found: Inventory) -> list[Garbage]:
     Raises:
         CorpusError: of another format version.
     """
+    if (mirror := store.of(root)) is not None:
+        return _objects(mirror.url)
     left = [(path, "left by a killed attempt") for path in sorted(root.rglob(".*.tmp"))]
     left += [(p, "left by a killed attempt") for p in sorted((root / "packed").glob(".*.attempt"))]
     if (root / "corpus.json").exists():
@@ -112,7 +120,14 @@ def garbage(root: Path, found: Inventory) -> list[Garbage]:
                 left.append((path, "plain shards of an input that is gone"))
         gone = {path for path, _ in left}
         left += [(path, "no commit record names it") for path in _orphans(root, gone)]
-    return [Garbage(path, why, num_bytes(path)) for path, why in left if path.exists()]
+    return [Garbage(str(path), why, num_bytes(path)) for path, why in left if path.exists()]
+
+
+def _objects(url: str) -> list[Garbage]:
+    """Objects of a corpus on a store."""
+    urls = [f"{url}/{name}" for name in store.orphans(url)]
+    why = "no manifest names it"
+    return [Garbage(url, why, objects.info(url)["size"]) for url in urls]
 
 
 def _packed(root: Path, found: Inventory) -> list[tuple[Path, str]]:

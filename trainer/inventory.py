@@ -17,8 +17,10 @@ from typing import Any
 import yaml
 
 from mixtures.commands import table
+from pipeline import store
 from pipeline.config import load
 from pipeline.files import read_json
+from pipeline.objects import is_url
 from pipeline.prices import Prices
 from pipeline.schema import FORMAT_VERSION
 
@@ -27,6 +29,7 @@ SHOWN_USERS = 3
 EXAMPLE = """examples:
   assay ls
   assay ls runs studies --prices prices.yaml
+  assay ls s3://bucket/web mixtures
 """
 
 
@@ -56,21 +59,27 @@ class Inventory:
 
     def mixtures_of(self, corpus: Path) -> list[Path]:
         """Mixture files that name this corpus."""
-        return [path for path in self.mixtures if corpus.resolve() in corpora_of(path)]
+        here = {corpus, corpus.resolve()}
+        return [path for path in self.mixtures if not here.isdisjoint(corpora_of(path))]
 
 
-def look(folders: Sequence[Path]) -> Inventory:
-    """All that lies under `folders`; a corpus or run is not looked into for others.
+def look(places: Sequence[str | Path]) -> Inventory:
+    """All that lies under these folders, and the corpora at these URLs; a corpus or run is not
+    looked into for others.
 
     Raises:
-        FileNotFoundError: there is no such folder.
+        FileNotFoundError: there is no such folder, or no corpus at a URL.
     """
     found = Inventory()
-    for folder in folders:
+    for place in places:
+        if is_url(str(place)):
+            found.corpora.append(_stored(str(place)))
+            continue
+        folder = Path(place)
         if not folder.is_dir():
             raise FileNotFoundError(2, "no such folder", str(folder))
-        for place, inner, files in os.walk(folder):
-            at = Path(place)
+        for inside, inner, files in os.walk(folder):
+            at = Path(inside)
             if "inputs.json" in files or "corpus.json" in files:
                 found.corpora.append(at)
                 inner.clear()
@@ -85,13 +94,24 @@ def look(folders: Sequence[Path]) -> Inventory:
     return found
 
 
+def _stored(url: str) -> Path:
+    root = store.folder(url)
+    if not any((root / name).exists() for name in ("inputs.json", "corpus.json")):
+        raise FileNotFoundError(2, "no corpus", url)
+    return root
+
+
 def _is_mixture(path: Path) -> bool:
     return path.suffix in (".yaml", ".yml") and bool(_corpora_keys(path))
 
 
 def corpora_of(mixture: Path) -> set[Path]:
     """The folders that a mixture file names."""
-    return {(mixture.parent / str(folder)).resolve() for folder in _corpora_keys(mixture)}
+    named = map(str, _corpora_keys(mixture))
+    return {
+        store.cache(place) if is_url(place) else (mixture.parent / place).resolve()
+        for place in named
+    }
 
 
 def _corpora_keys(path: Path) -> list[Any]:
@@ -104,7 +124,9 @@ def _corpora_keys(path: Path) -> list[Any]:
 
 
 def num_bytes(path: Path) -> int:
-    """Of a file, or of all files of a folder."""
+    """Of a file, of all files of a folder, or of a corpus on a store."""
+    if store.of(path) is not None:
+        return store.num_bytes(path)
     if path.is_file():
         return path.stat().st_size
     return sum(
@@ -124,14 +146,14 @@ def ls(argv: list[str]) -> int:
         epilog=EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("folders", type=Path, nargs="*", help="where to look (default: here)")
+    parser.add_argument("places", nargs="*", help="folders, URLs of corpora (default: here)")
     parser.add_argument("--prices", type=Path, help="prices.yaml: cost of each run and corpus")
     options = parser.parse_args(argv)
     prices = load(options.prices, Prices) if options.prices else None
-    folders = options.folders or [Path()]
-    rows = list(listed(look(folders), prices))
+    places = options.places or ["."]
+    rows = list(listed(look(places), prices))
     if not rows:
-        print(f"no corpus, run or mixture in {', '.join(map(str, folders))}")
+        print(f"no corpus, run or mixture in {', '.join(places)}")
         return 0
     print("\n".join(table([("what", "size", "holds", "used by"), *rows])))
     return 0
@@ -199,7 +221,9 @@ def _users(users: Sequence[Path]) -> str:
 
 
 def _near(path: Path) -> str:
-    """A path as seen from here, where it lies below."""
+    """A path as seen from here, where it lies below; of a corpus on a store its URL."""
+    if store.of(path) is not None:
+        return store.place(path)
     here = Path.cwd()
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
 
