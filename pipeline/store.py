@@ -413,20 +413,21 @@ def _take_driver_files(mirror: Mirror, files: dict[str, Entry]) -> None:
 
 def orphans(url: str) -> list[str]:
     """Objects of a corpus that the last manifest does not name, by key: uploads of killed and
-    lost attempts, what was made again since. Call it while holding the lease: a run that goes on
-    has uploads that no record names yet, and parts that no manifest names yet."""
+    lost attempts, what was made again since. None where there is no manifest (is it the URL of
+    several corpora?), and none where a run did not finish: its parts wait for the next call. Call
+    it while holding the lease."""
     mirror = Mirror(Path(), url, 0)
     manifest, begun = _state(mirror, "manifest"), _state(mirror, "begun")
+    if manifest is None or (begun and begun["number"] > manifest["number"]):
+        return []
     kept: set[str] = set()
     for state in (manifest, begun):
         kept |= {entry["key"] for entry in state["files"].values()} if state else set()
         kept |= {f"{kind}/{state['number']:08d}.json" for kind in STATES} if state else set()
     kept.add(f"lease/{lease.latest(url):08d}.json")
-    records = manifest["records"] if manifest else []
+    records = manifest["records"]
     kept |= {_record_key(r["stage"], r["part"], r["fingerprint"]) for r in records}
     kept |= {entry["key"] for record in records for entry in record["outputs"].values()}
-    if begun and (manifest is None or begun["number"] > manifest["number"]):
-        return []  # a run did not finish: what it made is waiting for the next call
     return [name for name in objects.names(url) if name not in kept]
 
 

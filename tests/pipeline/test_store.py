@@ -163,6 +163,7 @@ def test_an_upload_killed_halfway_is_read_by_nobody(
     assert store.orphans(url) == [], "a run that did not finish may go on"
     publish(root)
     assert half in store.orphans(url)
+    assert store.orphans(url.removesuffix("/corpus")) == [], "that is no corpus"
     assert store.folder(url) == root
     assert [p.read_text() for p in corpus.part_paths(root, "documents")] == ["text"]
     for name in store.orphans(url):
