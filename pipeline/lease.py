@@ -44,7 +44,8 @@ def acquire(url: str, clock: Clock = time.time) -> Lease:
     """Take the lease of a corpus.
 
     Raises:
-        LeaseError: another process holds it; names it, and when it may be taken over.
+        LeaseError: another process holds it; names it, and when it may be taken over. Or the
+            store has no put if absent.
     """
     number = latest(url)
     if number:
@@ -60,6 +61,12 @@ def acquire(url: str, clock: Clock = time.time) -> Lease:
     lease = Lease(url, number + 1, owner)
     if not objects.create(_name(url, lease.number), _content(lease, clock() + LEASE_SECONDS)):
         raise LeaseError(f"{url}: another assay process has just begun to write here; call again")
+    # Some stores that speak S3 take the condition and put all the same: asked once, by a release.
+    if objects.create(_name(url, lease.number), _content(lease, 0)):
+        raise LeaseError(
+            f"{url}: this store writes over what stands, though asked not to (If-None-Match), so "
+            "two writers could spoil a corpus; write to a folder or another store, then copy it"
+        )
     return lease
 
 

@@ -45,14 +45,14 @@ def read_records(root: Path) -> pa.Table:
     """One row per commit record, by stage and part."""
     from pipeline.stages import JOINS  # loads numba: 0.5 s, and most questions never come here
 
-    records = list(_records(root))
-    text = {r["part"]: r["counters"].get("bytes") for r in records if r["stage"] == "ingest"}
-    rows = [_row(r, None if r["stage"] in JOINS else text.get(r["part"])) for r in records]
+    # Records are read one at a time: those of 10,000 parts would be 500 MB.
+    text = {r["part"]: r["counters"].get("bytes") for r in _records(root, "ingest")}
+    rows = [_row(r, None if r["stage"] in JOINS else text.get(r["part"])) for r in _records(root)]
     return pa.Table.from_pylist(rows, TIMINGS)
 
 
-def _records(root: Path) -> Iterator[dict[str, Any]]:
-    for path in sorted((root / "stats").rglob("part-*.json")):
+def _records(root: Path, stage: str = "") -> Iterator[dict[str, Any]]:
+    for path in sorted((root / "stats" / stage).rglob("part-*.json")):
         if "merged" not in path.relative_to(root).parts:  # blocks of parts, not stages
             yield read_json(path)
 

@@ -114,3 +114,15 @@ def test_a_main_thread_that_waits_is_woken(url: str) -> None:
             assert objects.create(f"{url}/lease/00000002.json", b"{}")
             threading.Event().wait(20)
     assert time.monotonic() - began < 10
+
+
+def test_a_store_that_ignores_put_if_absent_is_refused(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def put(url: str, data: bytes) -> bool:
+        objects.write(url, data)
+        return True
+
+    monkeypatch.setattr(objects, "create", put)
+    with pytest.raises(LeaseError, match="writes over what stands, though asked not to"):
+        lease.acquire(url)
