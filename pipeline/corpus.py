@@ -59,7 +59,7 @@ def fetched(root: Path, name: str) -> Path:
 
 
 def record_path(root: Path, stage: str, part: int) -> Path:
-    return root / "stats" / stage / part_name(part, "json")
+    return root / f"stats/{stage}/{part_name(part, 'json')}"
 
 
 def record(root: Path, stage: str, part: int, fingerprint: str) -> dict[str, Any] | None:
@@ -74,16 +74,15 @@ def record(root: Path, stage: str, part: int, fingerprint: str) -> dict[str, Any
 
 
 def _local_record(root: Path, stage: str, part: int, fingerprint: str) -> dict[str, Any] | None:
-    path = record_path(root, stage, part)
-    if not path.exists():
-        return None
-    found: dict[str, Any] = read_json(path)
-    if found["fingerprint"] != fingerprint:
-        return None
-    for name, output in found["outputs"].items():
-        file = root / name
-        if "key" not in output and (not file.exists() or file.stat().st_size != output["bytes"]):
+    try:
+        found: dict[str, Any] = read_json(record_path(root, stage, part))
+        if found["fingerprint"] != fingerprint:
             return None
+        for name, output in found["outputs"].items():
+            if "key" not in output and os.stat(f"{root}/{name}").st_size != output["bytes"]:
+                return None
+    except FileNotFoundError:
+        return None
     return found
 
 
@@ -150,7 +149,7 @@ def commit(
     }
     if (mirror := store.of(root)) is not None:
         found = store.commit(mirror, found)
-    write_json(record_path(root, stage, part), found)
+    write_json(record_path(root, stage, part), found, indent=None)
     _checked.update(_state_of(path) for path in outputs if path.exists())
     return found
 
