@@ -1,9 +1,9 @@
 """Which documents hold held-out text: exact matching over shingles.
 
-The held-out side is small and fixed, so it is indexed once: its distinct hashes, sorted, with a
-directory by top bits. Hashes are uniform and a document's are sorted, so a look-up is one step into
-the directory, in ascending order, and nearly always ends there: a document that shares nothing
-costs some nanoseconds a shingle, a small part of making them.
+The held-out side is small and fixed, so it is indexed once: its hashes, sorted, with a directory by
+top bits, 14 bytes a shingle. Hashes are uniform and a document's are sorted, so a look-up is one
+step into the directory, in ascending order, and nearly always ends there: a document that shares
+nothing costs some nanoseconds a shingle, a small part of making them.
 
 Containment, |A & H| / min(|A|, |H|), finds a held-out text quoted inside a long page, and a piece
 of a long held-out text that became a page of its own; Jaccard would see neither. A near copy by
@@ -12,6 +12,7 @@ Jaccard counts as well, whatever the containment asked for.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -26,26 +27,50 @@ from kernels.compile import kernel
 MIN_SHINGLES = 9
 
 
+Texts = npt.NDArray[np.int32]
+MOST_BITS = 4  # of a hash, by which an index is sorted piece by piece
+
+
 class Index(NamedTuple):
-    """Held-out shingles: hash k of `hashes` stands in texts `texts[starts[k]:starts[k + 1]]`."""
+    """Held-out shingles: hash k of `hashes`, ascending, stands in text `texts[k]`."""
 
     hashes: Hashes
-    starts: npt.NDArray[np.int64]
-    texts: npt.NDArray[np.int32]
+    texts: Texts
     sizes: npt.NDArray[np.int64]  # shingles of each held-out text
-    directory: npt.NDArray[np.int64]  # hashes with top bits b: [directory[b], directory[b + 1])
+    directory: npt.NDArray[np.uint32]  # hashes with top bits b: [directory[b], directory[b + 1])
 
 
 def build_index(hashes: Hashes, offsets: Offsets) -> Index:
     """Index the held-out texts whose shingles these are, as from `shingles`."""
-    sizes = np.diff(offsets)
-    owners = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+    pieces = list(sorted_pieces([by_hash(hashes, offsets)]))
+    hashes, texts = (np.concatenate(column) for column in zip(*pieces, strict=True))
+    return Index(hashes, texts, np.diff(offsets), directory(hashes))
+
+
+def by_hash(hashes: Hashes, offsets: Offsets, first: int = 0) -> tuple[Hashes, Texts]:
+    """Shingles of texts with the numbers from `first` on, sorted, and the text of each."""
+    owners = np.repeat(np.arange(first, first + len(offsets) - 1, dtype=np.int32), np.diff(offsets))
     order = np.argsort(hashes, kind="stable")
-    distinct, starts = np.unique(hashes[order], return_index=True)
-    bits = max(1, int(2 * len(distinct)).bit_length())  # two to four entries per hash
+    return hashes[order], owners[order]
+
+
+def sorted_pieces(runs: list[tuple[Hashes, Texts]]) -> Iterator[tuple[Hashes, Texts]]:
+    """Runs of `by_hash`, texts ascending, as one: piece by piece, so that little is copied."""
+    borders = np.arange(1 << MOST_BITS, dtype=np.uint64) << np.uint64(64 - MOST_BITS)
+    cuts = [np.append(np.searchsorted(hashes, borders), len(hashes)) for hashes, _ in runs]
+    for piece in range(1 << MOST_BITS):
+        inside = [slice(cut[piece], cut[piece + 1]) for cut in cuts]
+        parts = [(run[0][cut], run[1][cut]) for run, cut in zip(runs, inside, strict=True)]
+        hashes, texts = (np.concatenate(column) for column in zip(*parts, strict=True))
+        order = np.argsort(hashes, kind="stable")
+        yield hashes[order], texts[order]
+
+
+def directory(hashes: Hashes) -> npt.NDArray[np.uint32]:
+    """Where hashes with the same top bits begin: two to four of them."""
+    bits = max(1, int(len(hashes) // 4).bit_length())
     borders = np.arange(1 << bits, dtype=np.uint64) << np.uint64(64 - bits)
-    directory = np.append(np.searchsorted(distinct, borders), len(distinct))
-    return Index(distinct, np.append(starts, len(hashes)), owners[order], sizes, directory)
+    return np.append(np.searchsorted(hashes, borders), len(hashes)).astype(np.uint32)
 
 
 def matches(
@@ -67,6 +92,8 @@ def matches(
     for name, threshold in (("containment", containment), ("jaccard", jaccard)):
         if not 0 < threshold <= 1:
             raise ValueError(f"{name} = {threshold}: a threshold is above 0, at most 1")
+    for array in index:  # one kind of array for the kernel, mapped from a file or not
+        array.setflags(write=False)
     document, heldout, shared = _count_shared(*index, hashes, offsets, containment, jaccard)
     order = np.lexsort((heldout, document))
     document, heldout, shared = document[order], heldout[order], shared[order]
@@ -78,8 +105,7 @@ def matches(
 
 @kernel
 def _count_shared(
-    distinct: Array,
-    starts: Array,
+    held: Array,
     texts: Array,
     sizes: Array,
     directory: Array,
@@ -102,9 +128,8 @@ def _count_shared(
         for h in hashes[offsets[document] : offsets[document + 1]]:
             bucket = h >> shift
             for k in range(directory[bucket], directory[bucket + np.uint64(1)]):
-                if distinct[k] != h:
-                    continue
-                for text in texts[starts[k] : starts[k + 1]]:
+                if held[k] == h:
+                    text = texts[k]
                     if counts[text] == 0:
                         touched[num_touched] = text
                         num_touched += 1

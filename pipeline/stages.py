@@ -17,7 +17,7 @@ from pipeline.settings import CorpusSettings, Input, Tokenizer
 from pipeline.shards import Shard, load_shards
 from pipeline.tokenizer import Encoder, load
 from pipeline.tokenizer_engines import Engine
-from pipeline.transforms import heldout, ingest, measure, near, near_join, tokenize
+from pipeline.transforms import heldout, heldout_index, ingest, measure, near, near_join, tokenize
 from pipeline.transforms.sweep import Stage
 
 
@@ -188,7 +188,7 @@ JOINS: dict[str, Join] = {
     "heldout": Join(
         lambda _: 1,
         ("ingest", "nominees"),
-        lambda job, _: heldout.choose_outputs(job.root),
+        lambda job, _: [*heldout.choose_outputs(job.root), *heldout_index.outputs(job.root)],
         lambda job, _: _choose(job),
         needs=("joins/nominees/", "documents/"),
     ),
@@ -203,10 +203,12 @@ def _sampler(bound: int | None) -> Callable[[bytes], bool] | None:
 
 
 def _choose(job: Job) -> dict[str, Any]:
-    return heldout.choose(
+    chosen = heldout.choose(
         job.root,
         job.settings.heldout,
         Input(source="independent", files="", kind="web"),
         {shard.part: shard.source for shard in job.shards},
         job.settings.languages,
     )
+    heldout_index.write(job.root, job.settings.near.ngram)
+    return chosen

@@ -58,6 +58,7 @@ def make_job(
                 settings.languages,
                 frozen.independent_version(held),
                 [file_hash(frozen.paths(root)[0]) for root in frozen.kept_folders(held)],
+                [near["ngram"], folding, code(f"{TRANSFORMS}.heldout_index")],
             ],
         ),
         "matches": ("heldout", [held.containment, near["threshold"], near["ngram"], folding]),

@@ -14,7 +14,6 @@ that exactly when the contents of all parts are.
 
 from __future__ import annotations
 
-import functools
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,10 +22,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dedup import contamination
-from dedup.shingles import shingles
 from pipeline import frozen, schema
-from pipeline.files import file_hash, part_name, read_json, write_json
+from pipeline.files import file_hash, part_name, write_json
 from pipeline.tables import column, first_of_each, halves_of, rank_of, write_rows, write_table
+from pipeline.transforms import heldout_index
 
 if TYPE_CHECKING:
     from pipeline.settings import Heldout, Input, Near
@@ -206,8 +205,9 @@ def match(root: Path, heldout: Heldout, near: Near, part: int) -> Stage:
 
     A copy is near by `near.threshold`, as everywhere, or contained by `heldout.containment`.
     """
-    record_path, documents_path = choose_outputs(root)
-    index, contents = _index(str(documents_path), read_json(record_path)["hash"], near.ngram)
+    index = heldout_index.read(root)
+    names = pq.read_table(choose_outputs(root)[1], columns=["content_hash"])
+    contents: list[bytes] = names["content_hash"].to_pylist()
     held = set(contents)
     rows: dict[tuple[bytes, bytes], tuple[bytes, bytes, float, float]] = {}
     mine: list[bytes] = []
@@ -228,12 +228,3 @@ def match(root: Path, heldout: Heldout, near: Near, part: int) -> Stage:
         "excluded": sum(content in out for content in mine),
         "matches": len(table),
     }
-
-
-@functools.lru_cache(maxsize=1)
-def _index(path: str, version: str, ngram: int) -> tuple[Any, list[bytes]]:
-    """Shingle index of all held-out documents; one a process, `version` keys the cache."""
-    table = pq.read_table(path, columns=["content_hash", "text"])
-    contents: list[bytes] = table["content_hash"].to_pylist()
-    hashes, offsets = shingles(table["text"], ngram)
-    return contamination.build_index(hashes, offsets), contents

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.contamination import MIN_SHINGLES, build_index, matches
+from dedup.contamination import MIN_SHINGLES, build_index, by_hash, matches, sorted_pieces
 from dedup.shingles import shingles
 
 # Hashes that share top bits, that are extreme, that repeat across sets.
@@ -47,6 +47,20 @@ def test_matches_are_the_definition(
     found = matches(build_index(*_flat(heldout)), *_flat(documents), containment, jaccard)
     expected = _defined(documents, heldout, containment, jaccard)
     assert list(zip(*found, strict=True)) == expected
+
+
+@given(SETS, st.integers(1, 3))
+def test_an_index_is_the_same_from_pieces(heldout: list[set[int]], size: int) -> None:
+    """Each hash once a text, ascending, texts ascending; however many texts are taken together."""
+    runs = [
+        by_hash(*_flat(heldout[first : first + size]), first)
+        for first in range(0, max(1, len(heldout)), size)
+    ]
+    hashes, texts = (np.concatenate(c) for c in zip(*sorted_pieces(runs), strict=True))
+    whole = build_index(*_flat(heldout))
+    expected = sorted((h, t) for t, found in enumerate(heldout) for h in found)
+    assert list(zip(hashes.tolist(), texts.tolist(), strict=True)) == expected
+    assert (whole.hashes.tolist(), whole.texts.tolist()) == (hashes.tolist(), texts.tolist())
 
 
 def _texts(documents: list[str], heldout: list[str]) -> list[tuple[int, int]]:

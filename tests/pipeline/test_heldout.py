@@ -19,7 +19,7 @@ from pipeline.config import ConfigError
 from pipeline.files import read_json, write_json
 from pipeline.settings import Heldout, Input, Near
 from pipeline.tables import write_rows
-from pipeline.transforms import heldout
+from pipeline.transforms import heldout, heldout_index
 from pipeline.transforms.sweep import sweep
 
 READ = Input(source="independent", files="", kind="web")
@@ -257,6 +257,7 @@ HELD = " ".join(f"word{n}" for n in range(40))
 
 
 def match_part(root: Path, held: Heldout, near: Near) -> dict[str, Any]:
+    heldout_index.write(root, near.ngram)
     stages = {"matches": heldout.match(root, held, near, 0)}
     return sweep(root, 0, stages, near.ngram)["matches"].counters
 

@@ -17,7 +17,7 @@ from pipeline import report, schema
 from pipeline.files import part_name, read_json, write_json
 from pipeline.report import funnel, summary
 from pipeline.settings import Heldout, Input, Near
-from pipeline.transforms import heldout, near, near_join
+from pipeline.transforms import heldout, heldout_index, near, near_join
 from pipeline.transforms.sweep import sweep
 
 TOKENIZER = "0123456789abcdef"
@@ -62,6 +62,7 @@ def corpus(root: Path, num_parts: int) -> Path:
         heldout.nominate(root, HELDOUT, part)
     read = Input(source="independent", files="", kind="web")
     chosen = heldout.choose(root, HELDOUT, read, dict.fromkeys(parts, "web"), ("zh", "en"))
+    heldout_index.write(root, Near().ngram)
     for part in parts:
         stages = {"sign": near.sign(root, Near(), part)}
         stages |= {"match": heldout.match(root, HELDOUT, Near(), part)}
