@@ -60,6 +60,16 @@ def _is_mark(char: str) -> bool:
     return unicodedata.category(char) in ("Mn", "Me") or unicodedata.combining(char) != 0
 
 
+def _is_folded(letter: str) -> bool:
+    """Short for `fold_point(letter) == letter`: for nine of ten letters, a third of the time."""
+    return (
+        unicodedata.is_normalized("NFKD", letter)
+        and unicodedata.combining(letter) == 0
+        and letter.casefold() == letter
+        and letter not in TRADITIONAL_TO_SIMPLIFIED
+    )
+
+
 def _letter_or_break(char: str) -> str:
     category = unicodedata.category(char)
     if category[0] in "LN" or category == "Mc":
@@ -82,9 +92,10 @@ def fold_table() -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], int]:
     one_word = re.compile(f"[{ONE_WORD}]")
     for code in itertools.chain(*_ASSIGNED):
         char = chr(code)
-        if unicodedata.category(char) in ("Cn", "Co", "Cs"):
+        category = unicodedata.category(char)
+        if category in ("Cn", "Co", "Cs"):
             continue
-        folded = fold_point(char)
+        folded = char if category == "Lo" and _is_folded(char) else fold_point(char)
         entries = [
             BREAK if c == " " else ord(c) | (ONE if one_word.match(c) else 0) for c in folded
         ]

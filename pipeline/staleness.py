@@ -46,7 +46,7 @@ def make_job(
             "tokenize",
             [encoder.hash, code("pipeline.tokenizer"), versions(["tokenizers", "fastokens"])],
         ),
-        "signatures": ("near", [lsh, folding, versions(["datasketch"])]),
+        "signatures": ("near", [lsh, folding]),
         "forest": ("near_join", []),
         "components": ("near_join", []),
         "candidates": ("near", []),

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dedup import folding
 from dedup.folding import fold, fold_point
 
 # Characters that meet every branch of the loop, between whatever hypothesis finds.
@@ -50,3 +51,8 @@ def test_fold_point_is_all_there_is_to_it() -> None:
 def test_canonically_equal_texts_have_one_folded_view(text: str) -> None:
     nfd, nfc = (unicodedata.normalize(form, text) for form in ("NFD", "NFC"))
     assert fold(nfd) == fold(nfc) == fold(text)
+
+
+def test_the_short_way_to_a_letter_is_the_long_one() -> None:
+    letters = [c for c in map(chr, range(0x32000)) if unicodedata.category(c) == "Lo"]
+    assert [c for c in letters if folding._is_folded(c) and fold_point(c) != c] == []
