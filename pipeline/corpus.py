@@ -95,6 +95,7 @@ def once(
     work: Callable[[], dict[str, Any]],
     reads: Iterable[Read] = (),
     needs: tuple[str, ...] = ("",),
+    by_ranges: tuple[str, ...] = (),
 ) -> dict[str, Any]:
     """Make a part unless it stands: run `work`, which writes `outputs` atomically and returns
     counters, then write the commit record. Returns the record.
@@ -102,6 +103,7 @@ def once(
     Args:
         reads: whose files the work reads: fetched where they are not here, and checked first.
         needs: which of those files: their names begin with one of these.
+        by_ranges: which of those are not fetched: the work opens them at their `location`.
 
     Raises:
         CorpusError: a file to read is damaged; it is made again by the next call.
@@ -110,7 +112,7 @@ def once(
     if found is not None:
         return found
     withdraw(root, stage, part)
-    ready(root, reads, needs)
+    ready(root, reads, needs, by_ranges)
     began, cpu_began = time.perf_counter(), time.process_time()
     counters = work()
     seconds, cpu_seconds = time.perf_counter() - began, time.process_time() - cpu_began
@@ -154,7 +156,12 @@ def commit(
     return found
 
 
-def ready(root: Path, reads: Iterable[Read], needs: tuple[str, ...] = ("",)) -> None:
+def ready(
+    root: Path,
+    reads: Iterable[Read],
+    needs: tuple[str, ...] = ("",),
+    by_ranges: tuple[str, ...] = (),
+) -> None:
     """Have here, whole, what records name.
 
     Every file is hashed once a process before it is read (4 GB/s; what this process made itself is
@@ -169,6 +176,8 @@ def ready(root: Path, reads: Iterable[Read], needs: tuple[str, ...] = ("",)) -> 
             )
         files = {name: entry for name, entry in found["outputs"].items() if name.startswith(needs)}
         if mirror is not None:
+            away = [n for n in files if n.startswith(by_ranges) and not (root / n).exists()]
+            files = {name: entry for name, entry in files.items() if name not in away}
             store.fetch(mirror, files)
         for name, entry in files.items():
             path = root / name
@@ -184,6 +193,13 @@ def ready(root: Path, reads: Iterable[Read], needs: tuple[str, ...] = ("",)) -> 
                 path.unlink()
                 store.fetch(mirror, {name: entry})
             _checked.add(_state_of(path))
+
+
+def location(root: Path, stage: str, part: int, name: str) -> str:
+    """Where a file of a part can be opened: here, or on the store of the corpus."""
+    if (root / name).exists():
+        return str(root / name)
+    return store.location(root, name, read_json(record_path(root, stage, part))["outputs"][name])
 
 
 _checked: set[tuple[str, int, int]] = set()  # files whose bytes this process knows to be right

@@ -76,6 +76,7 @@ def run_join(job: Job, name: str, partition: int) -> int:
         functools.partial(join.work, job, partition),
         (read for after in join.after for read in _reads(job, after)),
         join.needs,
+        join.by_ranges,
     )
     return partition
 

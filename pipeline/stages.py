@@ -96,6 +96,7 @@ class Join:
     outputs: Callable[[Job, int], list[Path]]
     work: Callable[[Job, int], dict[str, Any]]
     needs: tuple[str, ...] = ("",)  # files that it reads of them begin with one of these
+    by_ranges: tuple[str, ...] = ()  # those of them that need not be on this machine
 
 
 def _signals(group: str) -> TextStage:
@@ -191,6 +192,7 @@ JOINS: dict[str, Join] = {
         lambda job, _: [*heldout.choose_outputs(job.root), *heldout_index.outputs(job.root)],
         lambda job, _: _choose(job),
         needs=("joins/nominees/", "documents/"),
+        by_ranges=("documents/",),  # of which it wants a few row groups
     ),
 }
 

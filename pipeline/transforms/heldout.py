@@ -22,8 +22,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dedup import contamination
-from pipeline import frozen, schema
+from pipeline import corpus, frozen, schema
 from pipeline.files import file_hash, part_name, write_json
+from pipeline.ranges import open_file
 from pipeline.tables import column, first_of_each, halves_of, rank_of, write_rows, write_table
 from pipeline.transforms import heldout_index
 
@@ -181,15 +182,17 @@ def _texts(root: Path, places: list[tuple[int, int]]) -> dict[tuple[int, int], s
         wanted.setdefault(part, []).append(row)
     found: dict[tuple[int, int], str] = {}
     for part, rows in wanted.items():
-        documents = pq.ParquetFile(root / "documents" / part_name(part))
-        begin = 0
-        for i in range(documents.num_row_groups):
-            end = begin + documents.metadata.row_group(i).num_rows
-            inside = [row for row in rows if begin <= row < end]
-            if inside:
-                texts = column(documents, i, "text")
-                found |= {(part, row): texts[row - begin].as_py() for row in inside}
-            begin = end
+        name = f"documents/{part_name(part)}"
+        with open_file(corpus.location(root, "ingest", part, name)) as file:
+            documents = pq.ParquetFile(file)
+            begin = 0
+            for i in range(documents.num_row_groups):
+                end = begin + documents.metadata.row_group(i).num_rows
+                inside = [row for row in rows if begin <= row < end]
+                if inside:
+                    texts = column(documents, i, "text")
+                    found |= {(part, row): texts[row - begin].as_py() for row in inside}
+                begin = end
     return found
 
 

@@ -12,6 +12,7 @@ import pytest
 from pipeline import corpus, lease, objects, store
 from pipeline.files import write_json
 from pipeline.lease import LeaseError
+from pipeline.ranges import open_file
 from pipeline.schema import FORMAT_VERSION
 
 TEXT = "documents/part-00000.parquet"
@@ -222,3 +223,15 @@ def test_a_late_manifest_of_a_stale_writer_is_not_read(
         store.finish(old)
     machine("c")
     assert corpus.manifest(store.folder(url))["text"] == "new"
+
+
+def test_what_is_read_by_ranges_is_not_fetched(url: str, machine: Callable[[str], None]) -> None:
+    publish(store.folder(url))
+    machine("b")
+    root = store.cache(url)
+    corpus.ready(root, [("ingest", 0, "f1")], ("documents/",), ("documents/",))
+    assert not (root / TEXT).exists()
+    with open_file(corpus.location(root, "ingest", 0, TEXT)) as file:
+        assert file.read() == b"text"
+    corpus.ready(root, [("ingest", 0, "f1")])
+    assert corpus.location(root, "ingest", 0, TEXT) == str(root / TEXT)
