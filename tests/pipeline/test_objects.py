@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from gs_server import gs_bucket
 from s3_server import s3_bucket
 
 from pipeline import objects
@@ -23,11 +24,17 @@ def s3() -> Iterator[str]:
         yield bucket
 
 
-@pytest.fixture(params=["memory", "file", "s3"])
+@pytest.fixture(scope="module")
+def gs() -> Iterator[str]:
+    with gs_bucket() as bucket:
+        yield bucket
+
+
+@pytest.fixture(params=["memory", "file", "s3", "gs"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """An empty folder of each store that can be tried here."""
-    if request.param == "s3":
-        return f"{request.getfixturevalue('s3')}/{uuid.uuid4().hex}"
+    if request.param in ("s3", "gs"):
+        return f"{request.getfixturevalue(request.param)}/{uuid.uuid4().hex}"
     return f"file://{tmp_path}" if request.param == "file" else f"memory://{uuid.uuid4().hex}"
 
 

@@ -1,4 +1,4 @@
-"""`assay prepare` onto an S3 server, `sql` and `mix` from it: the same bytes as on a disk."""
+"""`assay prepare` onto S3 and GCS, `sql` and `mix` from them: the same bytes as on a disk."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import small_corpus
 import xxhash
+from gs_server import gs_bucket
 from s3_server import s3_bucket
 from small_corpus import assay
 
@@ -24,9 +25,11 @@ sources: {{all: {{from: web}}}}
 """
 
 
-@pytest.fixture
-def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    with s3_bucket() as url:
+@pytest.fixture(params=["s3", "gs"])
+def bucket(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[str]:
+    with (s3_bucket if request.param == "s3" else gs_bucket)() as url:
         monkeypatch.setenv("ASSAY_CACHE", str(tmp_path / "cache"))
         yield url
 
@@ -39,7 +42,7 @@ def hashes(root: Path) -> dict[str, str]:
     }
 
 
-def test_a_corpus_on_s3(bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_corpus_on_a_store(bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     local = small_corpus.prepare(tmp_path / "local", documents=60)
     settings = local.parent / "corpus.yaml"
     settings.write_text(settings.read_text().replace("output: corpus", f"output: {bucket}/corpus"))

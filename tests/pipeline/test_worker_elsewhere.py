@@ -46,7 +46,7 @@ def test_a_pool_with_a_disk_of_its_own(tmp_path: Path, monkeypatch: pytest.Monke
         url = f"{bucket}/corpus"
         settings.write_text(text.replace("output: corpus", f"output: {url}"))
         monkeypatch.setenv("ASSAY_CACHE", str(driver / "cache"))
-        pool = {"ASSAY_CACHE": str(tmp_path / "worker"), "HOME": str(tmp_path)}
+        pool = {"ASSAY_CACHE": str(tmp_path / "worker")}
         with runners.external_pool(hiding(driver), pool) as arguments:
             assay("prepare", settings, *arguments)
         assert not (store.cache(url) / "documents").exists(), "the driver made no part"
