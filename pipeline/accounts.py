@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from pipeline import store
 from pipeline.corpus import CorpusError, record_path
-from pipeline.files import part_name, read_json
+from pipeline.files import part_name, read_json, read_sealed
 from pipeline.ranges import open_file
 from pipeline.settings import CorpusSettings
 from pipeline.shards import too_many, unreadable_files
@@ -45,8 +45,8 @@ def bad_files(job: Job) -> list[dict[str, str]]:
 
 def parts_with_bad_files(root: Path) -> list[int]:
     """Parts in which an input file failed when they were made."""
-    records = map(read_json, (root / "stats" / "ingest").glob("part-*.json"))
-    return [r["part"] for r in records if r["counters"].get("bad_files")]
+    records = map(read_sealed, (root / "stats" / "ingest").glob("part-*.json"))
+    return [r["part"] for r in records if r and r["counters"].get("bad_files")]
 
 
 def empty_fields(root: Path, settings: CorpusSettings) -> list[tuple[str, str]]:

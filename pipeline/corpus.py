@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline import store
-from pipeline.files import file_hash, part_name, read_json, write_json
+from pipeline.files import file_hash, part_name, read_json, read_sealed, write_sealed
 from pipeline.schema import FORMAT_VERSION
 
 Read = tuple[str, int, str]  # stage, part and fingerprint of a commit record whose files are read
@@ -74,10 +74,10 @@ def record(root: Path, stage: str, part: int, fingerprint: str) -> dict[str, Any
 
 
 def _local_record(root: Path, stage: str, part: int, fingerprint: str) -> dict[str, Any] | None:
+    found = read_sealed(record_path(root, stage, part))
+    if found is None or found["fingerprint"] != fingerprint:
+        return None
     try:
-        found: dict[str, Any] = read_json(record_path(root, stage, part))
-        if found["fingerprint"] != fingerprint:
-            return None
         for name, output in found["outputs"].items():
             if "key" not in output and os.stat(f"{root}/{name}").st_size != output["bytes"]:
                 return None
@@ -151,7 +151,7 @@ def commit(
     }
     if (mirror := store.of(root)) is not None:
         found = store.commit(mirror, found)
-    write_json(record_path(root, stage, part), found, indent=None)
+    write_sealed(record_path(root, stage, part), found, indent=None)
     _checked.update(_state_of(path) for path in outputs if path.exists())
     return found
 
@@ -211,18 +211,23 @@ def _state_of(path: Path) -> tuple[str, int, int]:
 
 
 def damaged(root: Path) -> list[str]:
-    """Files whose bytes are not those that their commit record names; their records are deleted,
-    so that the next run makes them again. Of a corpus on a store every object is read: files that
-    are damaged here alone are fetched again, and are not named."""
+    """Damaged commit records, and files whose bytes are not those that theirs names; the records
+    are deleted, so that the next run makes them again. Of a corpus on a store every object is
+    read: files that are damaged here alone are fetched again, and are not named."""
     found = []
     mirror = store.of(root)
     for path in sorted((root / "stats").rglob("part-*.json")):
-        outputs = read_json(path)["outputs"]
+        known = read_sealed(path)
+        if known is None:
+            found.append(str(path.relative_to(root)))
+            path.unlink()
+            continue
+        outputs = known["outputs"]
         bad = [name for name, output in outputs.items() if not _is(root / name, output)]
         if mirror is not None:
             bad = [name for name in outputs if not store.is_whole(mirror, name, outputs[name])]
             if bad:
-                store.revoke(mirror, read_json(path))
+                store.revoke(mirror, known)
         if bad:
             path.unlink()
         found += bad

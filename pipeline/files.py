@@ -62,6 +62,25 @@ def read_json(path: Path) -> Any:
     return json.loads(path.read_text("utf-8"))
 
 
+def write_sealed(path: Path, value: dict[str, Any], indent: int | None = 1) -> None:
+    """Write JSON whose key `seal` is the hash of the rest: a flipped bit is noticed."""
+    write_json(path, {**value, "seal": _seal(value)}, indent)
+
+
+def read_sealed(path: Path) -> dict[str, Any] | None:
+    """What was sealed, without its seal; None where the file is absent or damaged."""
+    try:
+        found: dict[str, Any] = json.loads(path.read_bytes())
+        seal = found.pop("seal", None)
+    except (FileNotFoundError, ValueError, AttributeError):
+        return None
+    return found if seal in (None, _seal(found)) else None  # None: written before there were seals
+
+
+def _seal(value: dict[str, Any]) -> str:
+    return xxhash.xxh3_64_hexdigest(json.dumps(value, ensure_ascii=False).encode())
+
+
 def file_hash(path: Path) -> str:
     """xxh3-128 of a file's bytes, 32 hex digits."""
     digest = xxhash.xxh3_128()

@@ -15,7 +15,7 @@ from pipeline import store
 from pipeline.config import check
 from pipeline.corpus import CorpusError, manifest
 from pipeline.digests import table_digests
-from pipeline.files import file_hash, read_json
+from pipeline.files import file_hash, read_json, read_sealed
 from pipeline.fingerprint import code, versions
 from pipeline.settings import CorpusSettings
 from pipeline.staleness import FILTERS, SIMPLIFIED
@@ -49,7 +49,7 @@ def frozen_corpus(root: Path) -> dict[str, Any]:
         "versions": _versions(),
         "code": {module: code(f"pipeline.transforms.{module}") for module in CODE},
         "stages": {stage: known["fingerprint"] for stage, known in found["stages"].items()},
-        "heldout": read_json(root / "heldout.json"),
+        "heldout": read_sealed(root / "heldout.json"),
         "tables": table_digests(root),
     }
 

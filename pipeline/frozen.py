@@ -7,6 +7,7 @@ else are refused, for a comparison over other text is another comparison.
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from filters.segments import Texts
 from filters.signals import GROUPS
 from pipeline import schema, store
 from pipeline.config import ConfigError
-from pipeline.files import read_json
+from pipeline.files import file_hash, read_sealed
 from pipeline.objects import is_url
 from pipeline.readers import Bad, Piece
 from pipeline.readers.files import file_size, file_version, list_files
@@ -37,10 +38,37 @@ def paths(root: Path) -> tuple[Path, Path]:
 
 
 def recorded(root: Path) -> dict[str, dict[str, Any]]:
-    """The sets that stand, by name, as heldout.json tells of them."""
-    record, _ = paths(root)
-    sets: dict[str, dict[str, Any]] = read_json(record)["sets"] if record.exists() else {}
+    """The sets that stand, by name, as heldout.json tells of them.
+
+    Raises:
+        ConfigError: it or their documents are damaged.
+    """
+    record, documents = paths(root)
+    if not record.exists():
+        return {}
+    found = read_sealed(record)
+    if found is None or (documents.exists() and not _is_whole(documents, found)):
+        broken = record if found is None else documents
+        raise ConfigError(
+            f"{broken} is damaged (the disk, or another program?); put it back, or (every earlier "
+            f"comparison is then void) delete {record} and {documents} to choose anew"
+        )
+    sets: dict[str, dict[str, Any]] = found["sets"]
     return sets
+
+
+def _is_whole(documents: Path, found: dict[str, Any]) -> bool:
+    """Whether the texts of the sets that stand are what they were; an attempt that was killed may
+    have written further ones beside them."""
+    if file_hash(documents) == found["hash"]:
+        return True
+    try:
+        rows = pq.read_table(documents).to_pylist()
+    except (pa.ArrowException, OSError):
+        return False
+    whole = (row for row in rows if schema.text_hash(row["text"].encode()) == row["content_hash"])
+    texts = Counter(row["set"] for row in whole)
+    return all(texts[name] == entry["documents"] for name, entry in found["sets"].items())
 
 
 def check(root: Path, heldout: Heldout) -> None:

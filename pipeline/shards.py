@@ -17,7 +17,7 @@ from typing import Any
 import xxhash
 
 from pipeline.config import ConfigError
-from pipeline.files import OUR_DISK, file_hash, read_json, write_json
+from pipeline.files import OUR_DISK, file_hash, read_json, read_sealed, write_json, write_sealed
 from pipeline.ranges import ReadError
 from pipeline.readers import Piece
 from pipeline.readers.files import file_size, file_version, list_files
@@ -75,7 +75,13 @@ def plan_shards(
         OSError: more than `max_bad_files` files cannot be read.
     """
     path = root / "inputs.json"
-    known: dict[str, Any] = read_json(path) if path.exists() else {"files": [], "shards": []}
+    known = read_sealed(path)
+    if known is None and path.exists():
+        raise ConfigError(
+            f"{path} is damaged (the disk, or another program?); put it back, or delete it: shards "
+            "are then planned anew, and parts that differ are made again"
+        )
+    known = known or {"files": [], "shards": []}
     entries = [entry for entry in known["files"] if "error" not in entry]
     shards = [
         {**shard, "tries": shard.get("tries", 0) + 1} if shard["part"] in again else shard
@@ -110,7 +116,7 @@ def plan_shards(
     planned = {"shard_bytes": shard_bytes, "files": entries, "shards": shards}
     _cut_again(root, planned, files)
     if planned != known:
-        write_json(path, planned, indent=None)
+        write_sealed(path, planned, indent=None)
     return load_shards(root)
 
 

@@ -29,7 +29,14 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from pipeline import lease, objects
-from pipeline.files import file_hash, read_json, replacing, write_json
+from pipeline.files import (
+    file_hash,
+    read_json,
+    read_sealed,
+    replacing,
+    write_json,
+    write_sealed,
+)
 
 # Files of a corpus that no commit record names: what the process that prepares it writes itself.
 DRIVER_FILES = (
@@ -153,7 +160,8 @@ def finish(root: Path) -> None:
     mirror = of(root)
     if mirror is None:
         return
-    records = [read_json(path) for path in sorted((mirror.root / "stats").rglob("part-*.json"))]
+    paths = sorted((mirror.root / "stats").rglob("part-*.json"))
+    records = [found for path in paths if (found := read_sealed(path)) is not None]
     files = {name: entry for found in records for name, entry in found["outputs"].items()}
     own = _matching(mirror.root, DRIVER_FILES)  # held-out sets are named by a record, too
     files |= _put_all(mirror, [p for p in own if str(p.relative_to(root)) not in files])
@@ -274,13 +282,13 @@ def keep_record(root: Path, record: dict[str, Any]) -> None:
     local file is always the one that its record names."""
     path = root / "stats" / record["stage"] / f"part-{record['part']:05d}.json"
     with _alone(root):
-        before = read_json(path) if path.exists() else {"outputs": {}}
+        before = read_sealed(path) or {"outputs": {}}
         if before == record:
             return
         for name, entry in record["outputs"].items():
             if before["outputs"].get(name, {}).get("xxh3") != entry["xxh3"]:
                 (root / name).unlink(missing_ok=True)
-        write_json(path, record)
+        write_sealed(path, record)
 
 
 def gather(root: Path) -> None:

@@ -24,6 +24,7 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import wait
 from multiprocessing.context import ForkServerProcess
 from typing import Any, ClassVar
@@ -113,6 +114,14 @@ def watched(job: Job | None = None) -> Iterator[ForkedEnvironment]:
     for name, value in FOR_FORKS.items():
         os.environ.setdefault(name, value)
     FORKS.set_forkserver_preload([__name__, "pipeline.warm"])
+    # Ctrl-C in a terminal reaches all processes, and this one answers it: the fork server and its
+    # workers inherit that SIGINT is blocked.
+    resource_tracker.ensure_running()  # it would unblock SIGINT
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        forkserver.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     over = threading.Event()
     watch = threading.Thread(target=_watch, args=(over,), daemon=True)
     watch.start()
@@ -154,7 +163,6 @@ def _without_broken_streams(failed: threading.ExceptHookArgs) -> None:
 
 def _work(address: str, worker_id: str) -> None:
     """The life of a worker process."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; the runner answers it
     threading.Thread(target=_end_with_parent, daemon=True).start()
     SdkHarness(
         address,

@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 
 from dedup import contamination
 from pipeline import corpus, frozen, schema
-from pipeline.files import file_hash, part_name, write_json
+from pipeline.files import file_hash, part_name, write_sealed
 from pipeline.ranges import open_file
 from pipeline.tables import column, first_of_each, halves_of, rank_of, write_rows, write_table
 from pipeline.transforms import heldout_index
@@ -107,7 +107,7 @@ def choose(
     record_path, documents_path = choose_outputs(root)
     recorded = frozen.recorded(root)
     write_rows(documents_path, schema.HELDOUT, ordered)
-    write_json(
+    write_sealed(
         record_path,
         {"hash": file_hash(documents_path), "sets": _record(heldout, recorded, new, ordered)},
     )

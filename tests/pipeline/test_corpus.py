@@ -86,3 +86,18 @@ def test_damage_is_found_by_checksum(tmp_path: Path) -> None:
     (tmp_path / "documents" / "part-00000.parquet").write_text("whule")
     assert corpus.damaged(tmp_path) == ["documents/part-00000.parquet"]
     assert not corpus.record_path(tmp_path, "ingest", 0).exists(), "so that it is made again"
+
+
+@pytest.mark.parametrize("place", range(0, 260, 23))
+def test_a_damaged_record_is_none(tmp_path: Path, place: int) -> None:
+    calls: list[str] = []
+    record = make(tmp_path, "f", calls)
+    path = corpus.record_path(tmp_path, "ingest", 0)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+    assert corpus.record(tmp_path, "ingest", 0, "f") is None
+    assert make(tmp_path, "f", calls)["outputs"] == record["outputs"]
+    assert calls == ["f", "f"]
+    path.write_bytes(whole[:place])
+    assert corpus.damaged(tmp_path) == ["stats/ingest/part-00000.json"]
+    assert not path.exists()

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import kills
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import small_corpus
@@ -141,6 +142,31 @@ def test_a_broken_intermediate_shard_is_found_when_a_stage_reads_it(settings: Pa
         run(settings)
     assert run(settings)["finished"]
     assert victim.read_bytes() == whole
+
+
+@pytest.mark.parametrize("name", ["heldout.json", "heldout/documents.parquet", "inputs.json"])
+def test_what_cannot_be_made_again_is_named_when_it_is_damaged(settings: Path, name: str) -> None:
+    run(settings)
+    victim = settings.parent / "corpus" / name
+    whole = victim.read_bytes()
+    victim.write_bytes(whole[:20] + bytes(100) + whole[120:])
+    with pytest.raises(ConfigError, match=f"{name} is damaged .*; put it back, or .*delete"):
+        run(settings)
+    victim.write_bytes(whole)
+    assert run(settings)["finished"]
+
+
+def test_texts_that_a_killed_attempt_left_beside_the_held_out_ones_are_no_damage(
+    settings: Path,
+) -> None:
+    run(settings)
+    documents = settings.parent / "corpus" / "heldout" / "documents.parquet"
+    whole = documents.read_bytes()
+    rows = pq.read_table(documents)
+    more = rows.slice(0, 1).set_column(0, "set", pa.array(["of the killed attempt"]))
+    pq.write_table(pa.concat_tables([rows, more.cast(rows.schema)]), documents)
+    assert run(settings)["finished"]
+    assert documents.read_bytes() == whole
 
 
 def test_a_full_disk_names_the_path_and_the_remedy(tmp_path: Path) -> None:

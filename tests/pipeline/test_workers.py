@@ -121,6 +121,16 @@ def test_workers_end_with_the_process_that_started_them(
     assert all_gone(workers)
 
 
+def test_ctrl_c_while_workers_are_loaded_is_told_once(tmp_path: Path) -> None:
+    process = start(tmp_path, "run(lambda n: n)")
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    ends = time.monotonic() + SECONDS
+    while len(children.read_text().split()) < 2 and time.monotonic() < ends:  # tracker, fork server
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    assert end(process).count("KeyboardInterrupt") == 1
+
+
 def test_an_error_of_a_step_comes_back(tmp_path: Path) -> None:
     process = start(tmp_path, "run(lambda n: 1 // n)")
     err = end(process)
