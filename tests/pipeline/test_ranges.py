@@ -5,8 +5,12 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 import random
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -136,3 +140,38 @@ def test_stores_are_asked_for_large_ranges(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(store, "cat_file", counted)
     assert b"".join(chunks("memory://ranges/x")) == data
     assert asked == [8 << 20, 8 << 20, 20_000_000 - (16 << 20)]
+
+
+def test_a_glob_over_a_server_that_lists_its_folders(web: Web) -> None:
+    links = "".join(f'<a href="{name}">{name}</a>' for name in ("a.jsonl", "a.jsonl.gz", "b.txt"))
+    web.files["/"] = web.files[""] = links.encode()
+    assert list_files(f"{web.url}/*.jsonl") == [(f"{web.url}/a.jsonl", "a.jsonl")]
+
+
+HUB = """
+from pipeline.readers.files import file_version, list_files
+from pipeline.readers.streams import chunks
+[(path, file)] = list_files("hf://datasets/me/x/data/*.jsonl")
+text = b"".join(chunks(path))
+print(path, file, file_version(path) != "", text.count(b"\\n"), sep="|")
+"""
+
+
+def test_a_data_set_of_the_hub(web: Web, tmp_path: Path) -> None:
+    """A stand-in for huggingface.co, whose address is read when the package is loaded."""
+    pytest.importorskip("huggingface_hub")
+    api = "/api/datasets/me/x"
+    listed = {"type": "file", "path": "data/a.jsonl", "size": len(LINES), "oid": "0" * 40}
+    folder = {"type": "directory", "path": "data", "size": 0, "oid": "0" * 40}
+    for name, answer in {
+        api: {"id": "me/x", "sha": "c" * 40, "siblings": [], "tags": [], "private": False},
+        f"{api}/tree/main?recursive=false&expand=false": [folder],
+        f"{api}/tree/main/data?recursive=false&expand=false": [listed],
+    }.items():
+        web.files[name] = json.dumps(answer).encode()
+    web.files["/datasets/me/x/resolve/main/data/a.jsonl"] = LINES
+    asked = [sys.executable, "-c", HUB]
+    home = {"HF_ENDPOINT": web.url, "HF_HOME": str(tmp_path)}
+    done = subprocess.run(asked, capture_output=True, text=True, env=os.environ | home, check=False)
+    assert done.stdout == "hf://datasets/me/x/data/a.jsonl|a.jsonl|True|200\n", done.stderr
+    assert ("GET", f"bytes=0-{len(LINES) - 1}") in web.asked
