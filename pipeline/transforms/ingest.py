@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pipeline.shards import Shard
 
 ROW_GROUP_ROWS = 2_048
-ROW_GROUP_BYTES = 16_000_000
+ROW_GROUP_BYTES = 4_000_000  # what a sweep holds at once; long documents would fill 16 MB
 BATCH_BYTES = 1_000_000  # of records looked at together: they stay in the cache of a core
 
 # Share of NUL, control and replacement characters from which bytes were no text in the encoding
