@@ -30,7 +30,7 @@ FEW_BYTES = 20_000
 SMALL_BYTES = 2_000_000  # asked for no more than this, the road does not take all files
 TOKENIZER = ("--vocab-size", "8000", "--sample", "4MB")
 TURNS = 3
-SHARDS = 12  # of a set, so that two workers can share it
+SHARDS = 4  # of a set, so that two workers can share it
 
 
 @dataclass(frozen=True)
