@@ -65,6 +65,18 @@ class Bad:
     excerpt: str = ""
 
 
+def pieces_of(path: str, file: str, sizes: list[int], shard_bytes: int) -> list[Piece]:
+    """Ranges of the units of a file (row groups, members), of these bytes of text each."""
+    pieces: list[Piece] = []
+    begin, num_bytes = 0, 0
+    for end, size in enumerate(sizes, 1):
+        num_bytes += size
+        if num_bytes >= shard_bytes or end == len(sizes):
+            pieces.append(Piece(path, file, begin, end, num_bytes=num_bytes))
+            begin, num_bytes = end, 0
+    return pieces
+
+
 def excerpt(raw: bytes | str) -> str:
     """The first 200 characters for a row of `rejects`, undecodable bytes as U+FFFD."""
     if isinstance(raw, str):

@@ -25,7 +25,7 @@ from itertools import islice
 from typing import IO, Any, NamedTuple, Self
 
 from pipeline.ranges import open_file
-from pipeline.readers import Bad, Piece, Record
+from pipeline.readers import Bad, Piece, Record, pieces_of
 from pipeline.readers.streams import BrokenStream, chunks, compression
 from pipeline.settings import Input
 
@@ -70,14 +70,7 @@ def cut_zip(path: str, file: str, size: int, shard_bytes: int) -> list[Piece]:
             sizes = [info.file_size for info in _files(zipfile.ZipFile(stream))]
     except (*FAULTS, OSError):
         return [Piece(path, file, num_bytes=size)] if size else []
-    pieces: list[Piece] = []
-    begin, weight = 0, 0
-    for index, num_bytes in enumerate(sizes, 1):
-        weight += num_bytes
-        if weight >= shard_bytes or index == len(sizes):
-            pieces.append(Piece(path, file, begin, index, num_bytes=weight))
-            begin, weight = index, 0
-    return pieces
+    return pieces_of(path, file, sizes, shard_bytes)
 
 
 def read_zip(

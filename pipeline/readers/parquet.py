@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.ranges import open_file
-from pipeline.readers import Bad, Piece, Record, excerpt
+from pipeline.readers import Bad, Piece, Record, excerpt, pieces_of
 from pipeline.readers.rows import as_text, from_row
 from pipeline.settings import Input
 
@@ -26,14 +26,7 @@ def cut(path: str, file: str, size: int, shard_bytes: int) -> list[Piece]:
     except (pa.ArrowException, OSError):
         return [Piece(path, file, num_bytes=size)] if size else []
     groups = [metadata.row_group(index).total_byte_size for index in range(metadata.num_row_groups)]
-    pieces: list[Piece] = []
-    begin, weight = 0, 0
-    for index, group in enumerate(groups, 1):
-        weight += group
-        if weight >= shard_bytes or index == len(groups):
-            pieces.append(Piece(path, file, begin, index, num_bytes=weight))
-            begin, weight = index, 0
-    return pieces
+    return pieces_of(path, file, groups, shard_bytes)
 
 
 def read(piece: Piece, source: Input, extractor: str) -> Iterator[Record | Bad]:
