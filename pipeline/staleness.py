@@ -18,6 +18,7 @@ from filters.signals import GROUPS
 from pipeline import corpus, frozen, store
 from pipeline.files import file_hash, read_json
 from pipeline.fingerprint import code, fingerprint, versions
+from pipeline.readers.formats import READERS, format_of, packages_of
 from pipeline.settings import CorpusSettings
 from pipeline.shards import Shard
 from pipeline.stages import JOINS, PART_STAGES, TEXT_STAGES, Job
@@ -33,15 +34,14 @@ def make_job(
     root: Path, settings: CorpusSettings, encoder: Encoder, id_bound: int | None = None
 ) -> Job:
     """Say for every stage what it depends on by itself, other stages and parts apart."""
-    readers = "resiliparse fastwarc ijson mwparserfromhell orjson pyarrow zlib-ng zstandard".split()
-    readers += ["trafilatura"] if settings.extractor == "trafilatura" else []
-    readers += ["pypdfium2"] if importlib.util.find_spec("pypdfium2") else []
+    written = ["pyarrow", "zlib-ng", "zstandard"]  # a reader's own stand with its format
+    written += ["trafilatura"] if settings.extractor == "trafilatura" else []
     near = settings.near.model_dump()
     lsh = {key: value for key, value in near.items() if key != "threshold"}
     folding = [file_hash(SIMPLIFIED), unicodedata.unidata_version]
     held = settings.heldout
     own: dict[str, tuple[str, Any]] = {
-        "ingest": ("ingest", [settings.hard, settings.extractor, id_bound, versions(readers)]),
+        "ingest": ("ingest", [settings.hard, settings.extractor, id_bound, versions(written)]),
         "tokens": (
             "tokenize",
             [encoder.hash, code("pipeline.tokenizer"), versions(["tokenizers", "fastokens"])],
@@ -73,9 +73,23 @@ def make_job(
                 [unicodedata.unidata_version, versions(["numba"])],
             ],
         )
+    batches = code("pipeline.tables")  # what the sweep gives to a stage
     prints = tuple(
-        (stage, fingerprint(stage, code(f"{TRANSFORMS}.{module}"), parts))
+        (
+            stage,
+            fingerprint(
+                stage,
+                code(f"{TRANSFORMS}.{module}"),
+                batches if stage in TEXT_STAGES else "",
+                parts,
+            ),
+        )
         for stage, (module, parts) in own.items()
+    )
+    prints += tuple(
+        (f"ingest/{key}", fingerprint(versions(packages_of(key))))
+        for key, reader in READERS.items()
+        if not reader.extra or importlib.util.find_spec(reader.extra[0])
     )
     copy = root / "tokens" / encoder.hash / "tokenizer.json"
     tokenizer = settings.tokenizer.model_copy(update={"file": str(copy)})
@@ -103,7 +117,9 @@ class Fingerprints:
             read = [self.join(a) if a in JOINS else self.part(a, shard) for a in after]
             if name == "ingest":
                 source = self.job.input(shard.source).model_dump(exclude={"files"})
+                formats = sorted({format_of(piece.file) for piece in shard.pieces})
                 read = [fingerprint(source), shard.version]
+                read += [self.own[f"ingest/{key}"] for key in formats]
             self.known[key] = fingerprint(self.own[name], read)
         return self.known[key]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.files import replacing
+from pipeline.files import part_name, replacing
 
 
 def read_arrow(path: Path) -> pa.Table:
@@ -51,6 +52,19 @@ def column(file: pq.ParquetFile, row_group: int, name: str) -> pa.Array:
     """One column of one row group as one array."""
     chunked = file.read_row_group(row_group, columns=[name]).column(0)
     return chunked.combine_chunks() if chunked.num_chunks != 1 else chunked.chunk(0)
+
+
+def text_groups(
+    root: Path, part: int, with_languages: bool
+) -> Iterator[tuple[pa.Array, pa.Array, pa.Array]]:
+    """Of each row group of a part: texts, content hashes, languages ("" where not asked for)."""
+    documents = pq.ParquetFile(root / "documents" / part_name(part))
+    path = root / "signals" / "language" / part_name(part)
+    languages = pq.ParquetFile(path) if with_languages else None
+    for i in range(documents.num_row_groups):
+        texts = column(documents, i, "text")
+        lang = column(languages, i, "lang") if languages else pa.array([""] * len(texts))
+        yield texts, column(documents, i, "content_hash"), lang
 
 
 def first_of_each(hashes: pa.ChunkedArray) -> npt.NDArray[np.int64]:

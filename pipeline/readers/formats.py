@@ -38,6 +38,7 @@ class Reader:
     # A reject as it lies in its file (path, offset, num_bytes); None: offsets count no bytes.
     raw: Callable[[str, int, int], str] | None = streams.text_at
     extra: tuple[str, str] | None = None  # a module that not everybody has, and its extra
+    packages: tuple[str, ...] = ()  # that decide what is read, by distribution: in fingerprints
     borders: Callable[[Iterator[bytes], int], Iterator[bytes | None]] | None = None
 
 
@@ -50,25 +51,48 @@ def reader_of(name: str) -> Read:
     key = _key(name)
     if key is None:
         raise ValueError("no reader for its suffix")
-    if key in ("zip", "tar"):
+    if key in ARCHIVES:
         raise ValueError("an archive in an archive is not read; unpack it first")
     return READERS[format_of(name)].read
 
 
+PAGES = ("resiliparse",)  # encodings of text, and HTML
+
 READERS: dict[str, Reader] = {
-    "jsonl": Reader((".jsonl", ".ndjson"), jsonl.cut, jsonl.read, borders=jsonl.borders),
+    "jsonl": Reader(
+        (".jsonl", ".ndjson"),
+        jsonl.cut,
+        jsonl.read,
+        borders=jsonl.borders,
+        packages=("orjson",),
+    ),
     "json": Reader(
-        (".json",), json_array.cut, json_array.read, json_array.raw, borders=jsonl.borders
+        (".json",),
+        json_array.cut,
+        json_array.read,
+        json_array.raw,
+        borders=jsonl.borders,
+        packages=("ijson",),
     ),
     "parquet": Reader((".parquet",), parquet.cut, parquet.read, parquet.row_text),
-    "warc": Reader((".warc", ".wet"), warc.cut, warc.read, borders=warc.borders),
-    "text": Reader((".txt", ".text"), document.cut, document.read_text),
-    "markdown": Reader((".md", ".markdown"), document.cut, document.read_markdown),
-    "html": Reader((".html", ".htm", ".xhtml"), document.cut, document.read_html),
-    "csv": Reader((".csv", ".tsv"), table.cut, table.read),
-    "epub": Reader((".epub",), epub.cut, epub.read, None),
-    "mediawiki": Reader((".xml",), mediawiki.cut, mediawiki.read, None),
-    "pdf": Reader((".pdf",), document.cut, pdf.read, None, ("pypdfium2", "pdf")),
+    "warc": Reader(
+        (".warc", ".wet"),
+        warc.cut,
+        warc.read,
+        borders=warc.borders,
+        packages=("fastwarc", *PAGES),
+    ),
+    "text": Reader((".txt", ".text"), document.cut, document.read_text, packages=PAGES),
+    "markdown": Reader((".md", ".markdown"), document.cut, document.read_markdown, packages=PAGES),
+    "html": Reader((".html", ".htm", ".xhtml"), document.cut, document.read_html, packages=PAGES),
+    "csv": Reader((".csv", ".tsv"), table.cut, table.read, packages=PAGES),
+    "epub": Reader((".epub",), epub.cut, epub.read, None, packages=PAGES),
+    "mediawiki": Reader(
+        (".xml",), mediawiki.cut, mediawiki.read, None, packages=("mwparserfromhell",)
+    ),
+    "pdf": Reader(
+        (".pdf",), document.cut, pdf.read, None, ("pypdfium2", "pdf"), packages=("pypdfium2",)
+    ),
     "zip": Reader((".zip",), archive.cut_zip, partial(archive.read_zip, reader_of=reader_of), None),
     "tar": Reader(
         (".tar", ".tgz", ".tbz2", ".txz"),
@@ -77,9 +101,10 @@ READERS: dict[str, Reader] = {
         None,
     ),
 }
+ARCHIVES = ("zip", "tar")  # of files in any other format
 
 COMPRESSED = (".gz", ".zst", ".zstd", ".bz2", ".xz")  # looked through; the bytes say which it is
-PAGES = re.compile(r"-p\d+p\d+$")  # enwiki-20261001-pages-articles1.xml-p1p41242.bz2
+PAGE_RANGE = re.compile(r"-p\d+p\d+$")  # enwiki-20261001-pages-articles1.xml-p1p41242.bz2
 
 
 def format_of(path: str) -> str:
@@ -101,11 +126,20 @@ def format_of(path: str) -> str:
     return key
 
 
+def packages_of(key: str) -> tuple[str, ...]:
+    """Distributions that decide what a reader makes of a file; of an archive those of all formats
+    that can be read here."""
+    if key not in ARCHIVES:
+        return READERS[key].packages
+    here = (r for r in READERS.values() if not r.extra or importlib.util.find_spec(r.extra[0]))
+    return tuple(sorted({package for reader in here for package in reader.packages}))
+
+
 def _key(path: str) -> str | None:
     name = path.lower()
     for suffix in COMPRESSED:
         name = name.removesuffix(suffix)
-    name = PAGES.sub("", name)
+    name = PAGE_RANGE.sub("", name)
     return next((key for key, reader in READERS.items() if name.endswith(reader.suffixes)), None)
 
 

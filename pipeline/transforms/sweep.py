@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,12 +27,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from dedup.shingles import Hashes, Offsets, shingles
 from filters.segments import Texts
-from pipeline.files import part_name
-from pipeline.tables import column
+from pipeline.tables import text_groups
 
 
 @dataclass(frozen=True)
@@ -70,7 +68,8 @@ def sweep(root: Path, part: int, stages: Mapping[str, Stage], ngram: int) -> dic
             opened.enter_context(closing(stage))
             next(stage)
             costs[name] += lap()
-        batches = _read(root, part, ngram, with_languages="signals/language" not in stages)
+        groups = text_groups(root, part, with_languages="signals/language" not in stages)
+        batches = (Batch(Texts(text), content, lang, ngram) for text, content, lang in groups)
         for batch in itertools.chain(batches, [None]):
             reading += lap()
             for name, stage in stages.items():
@@ -81,16 +80,6 @@ def sweep(root: Path, part: int, stages: Mapping[str, Stage], ngram: int) -> dic
                 costs[name] += lap()
     share = reading / len(stages)
     return {name: Swept(counters[name], *(costs[name] + share).tolist()) for name in stages}
-
-
-def _read(root: Path, part: int, ngram: int, with_languages: bool) -> Iterator[Batch]:
-    documents = pq.ParquetFile(root / "documents" / part_name(part))
-    path = root / "signals" / "language" / part_name(part)
-    languages = pq.ParquetFile(path) if with_languages else None
-    for i in range(documents.num_row_groups):
-        texts = column(documents, i, "text")
-        lang = column(languages, i, "lang") if languages else pa.array([""] * len(texts))
-        yield Batch(Texts(texts), column(documents, i, "content_hash"), lang, ngram)
 
 
 def _stopwatch() -> Callable[[], npt.NDArray[np.float64]]:

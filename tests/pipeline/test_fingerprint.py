@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from pipeline import fingerprint as subject
+from pipeline.readers.formats import packages_of
 
 
 @pytest.fixture
@@ -50,3 +51,11 @@ def test_fingerprint_is_stable_and_sees_order_of_lists() -> None:
     assert subject.fingerprint("x", {"b": 1, "a": 2}) == subject.fingerprint("x", {"a": 2, "b": 1})
     assert subject.fingerprint([1, 2]) != subject.fingerprint([2, 1])
     assert len(subject.fingerprint()) == 32
+
+
+def test_a_reader_depends_on_its_own_packages_and_an_archive_on_all() -> None:
+    assert packages_of("jsonl") == ("orjson",)
+    assert packages_of("parquet") == ()
+    assert packages_of("warc") == ("fastwarc", "resiliparse")
+    everything = {"fastwarc", "ijson", "mwparserfromhell", "orjson", "resiliparse"}
+    assert set(packages_of("zip")) - {"pypdfium2"} == everything
