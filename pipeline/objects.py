@@ -102,8 +102,10 @@ def is_transient(error: BaseException) -> bool:
     """Server errors, throttling, timeouts and broken connections pass; all else does not."""
     if isinstance(error, ConnectionError | TimeoutError):
         return True
-    status = getattr(error, "status", None) or getattr(error, "code", None)
-    if isinstance(status, int) and (status >= 500 or status in (408, 429)):
+    codes = _codes(error)
+    if any(isinstance(code, int) and (code >= 500 or code in (408, 429)) for code in codes):
+        return True
+    if "ConditionalRequestConflict" in codes:  # S3's 409: two puts met, ask once more which won
         return True
     names = {kind.__name__ for kind in type(error).__mro__}
     if names & {"ClientConnectionError", "ClientPayloadError", "HTTPClientError"}:  # aiohttp, boto
@@ -204,9 +206,19 @@ def create(url: str, data: bytes) -> bool:
 
 
 def _is_taken(error: BaseException) -> bool:
-    """412 Precondition Failed, 409 Conflict, as s3fs and gcsfs pass them on."""
-    seen = f"{error} {error.__cause__}"
-    return any(word in seen for word in ("PreconditionFailed", "pre-conditions", "412", "Conflict"))
+    """412 Precondition Failed, as s3fs and gcsfs pass it on."""
+    return bool(_codes(error) & {412, "412", "PreconditionFailed"})
+
+
+def _codes(error: BaseException) -> set[object]:
+    """What a store says by number or name of why it refused; s3fs keeps that in the cause."""
+    found: set[object] = set()
+    for told in filter(None, (error, error.__cause__)):
+        response = getattr(told, "response", None)
+        if isinstance(response, dict):  # botocore
+            found.add(response.get("Error", {}).get("Code"))
+        found |= {getattr(told, "code", None), getattr(told, "status", None)}
+    return found
 
 
 def _link(path: Path, data: bytes) -> None:

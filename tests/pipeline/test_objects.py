@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from botocore.exceptions import ClientError
 from gs_server import gs_bucket
 from s3_server import s3_bucket
 
@@ -137,3 +138,20 @@ def test_what_does_not_pass_is_told_at_once() -> None:
 def test_a_missing_bucket_is_named(s3: str) -> None:
     with pytest.raises(OSError, match="nobucket"):
         objects.create("s3://nobucket/corpus/lease/1.json", b"x")
+
+
+def refused(code: str, message: str, kind: int = errno.EINVAL) -> OSError:
+    """As s3fs says it: the words of the server, the code in the cause."""
+    error = OSError(kind, message)
+    error.__cause__ = ClientError({"Error": {"Code": code, "Message": message}}, "PutObject")
+    return error
+
+
+def test_a_refusal_goes_by_its_code_not_by_words() -> None:
+    assert objects._is_taken(refused("PreconditionFailed", "At least one of the pre-conditions"))
+    assert not objects._is_taken(
+        refused("InvalidArgument", "stats/tokens/part-00412.json: Conflict")
+    )
+    met = refused("ConditionalRequestConflict", "two puts at once")
+    assert objects.is_transient(met)
+    assert not objects._is_taken(met)
