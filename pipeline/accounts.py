@@ -16,6 +16,8 @@ from pipeline.settings import CorpusSettings
 from pipeline.shards import too_many, unreadable_files
 from pipeline.stages import JOINS, Job
 
+BROKEN = "truncated_"  # how reasons of streams.BrokenStream begin
+
 
 def records_of(job: Job, stage: str) -> list[dict[str, Any]]:
     """The commit records of a stage, by part or partition."""
@@ -41,6 +43,19 @@ def bad_files(job: Job) -> list[dict[str, str]]:
         for bad in record["counters"].get("bad_files", ()):
             found.setdefault((source, bad["file"]), {"source": source, **bad})
     return [found[key] for key in sorted(found)]
+
+
+def broken_files(job: Job) -> list[dict[str, str]]:
+    """Source, file and detail of each compressed file whose stream broke: what stands behind the
+    fault is missing, and what stands before it may be spoilt (gzip checks a member at its end)."""
+    found: list[dict[str, str]] = []
+    for record in records_of(job, "ingest"):
+        if any(reason.startswith(BROKEN) for reason in record["counters"]["reasons"]):
+            name = f"rejects/{part_name(record['part'])}"
+            with open_file(store.location(job.root, name, record["outputs"][name])) as file:
+                rejects = pq.read_table(file, columns=["source", "file", "reason", "detail"])
+            found += [row for row in rejects.to_pylist() if row.pop("reason").startswith(BROKEN)]
+    return sorted(found, key=lambda row: (row["source"], row["file"]))
 
 
 def parts_with_bad_files(root: Path) -> list[int]:

@@ -88,6 +88,11 @@ def prepare(argv: list[str]) -> int:
         print(
             f"failed, tried again by the next call: {bad['source']}/{bad['file']}: {bad['reason']}"
         )
+    for broken in prepared.manifest.get("broken_files", ()):
+        print(
+            f"broken: {broken['source']}/{broken['file']}: {broken['detail']}; some of its "
+            "documents may be missing or spoilt: get the file anew, then `assay prepare --refresh`"
+        )
     for source, field in empty_fields(prepared.root, settings):
         print(f"no document of source {source!r} has the field {field!r} of `keep`: misspelt?")
     for name in _orphaned_sets(prepared.root, {item.source for item in settings.inputs}):

@@ -236,6 +236,7 @@ def _manifest(job: Job, attached: list[str], merged_tables: list[str]) -> dict[s
         "parts": job.parts,
         "merged": merged_tables,
         "bad_files": accounts.bad_files(job),
+        "broken_files": accounts.broken_files(job),
         "stages": accounts.totals(job),
         "finished": True,
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gzip
 import os
 import resource
 import shutil
@@ -197,3 +198,16 @@ def test_a_disk_that_fills_up_in_the_run(settings: Path, tmp_path: Path) -> None
     assert run(settings)["finished"]
     assert read_json(settings.parent / "corpus" / "corpus.json")["finished"]
     assert (soft, hard) == resource.getrlimit(resource.RLIMIT_FSIZE)
+
+
+def test_a_stream_that_breaks_is_named_at_the_end(settings: Path) -> None:
+    plain = settings.parent / "en.jsonl"
+    packed = bytearray(gzip.compress(plain.read_bytes(), mtime=0))
+    packed[len(packed) // 2] ^= 1
+    plain.unlink()
+    (settings.parent / "en.jsonl.gz").write_bytes(packed)
+    text = settings.read_text("utf-8").replace("en.jsonl", "en.jsonl.gz")
+    settings.write_text(text, "utf-8")
+    (broken,) = run(settings)["broken_files"]
+    assert (broken["source"], broken["file"]) == ("tales-en", "en.jsonl.gz")
+    assert broken["detail"].startswith("corrupt gzip data: ")
