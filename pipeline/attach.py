@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from filters.presets import PRESETS
 from filters.signals import GROUPS
-from pipeline import schema, store, timings
+from pipeline import publish, schema, store, timings
 from pipeline.corpus import (
     CorpusError,
     locked,
@@ -116,7 +116,7 @@ def attach(root: Path, file: Path, on: str, name: str, *, replace: bool = False)
         renew(root, parts)
         timings.write(root)
         _list(root, found["signals"], name, listed=True)
-        store.finish(root)
+        publish.finish(root)
     counters = [read_json(record_path(root, f"signals/{name}", p))["counters"] for p in parts]
     return {
         "documents": sum(c["documents"] for c in counters),
@@ -142,7 +142,7 @@ def drop(root: Path, name: str) -> None:
         for folder in ("signals", "stats/signals"):
             shutil.rmtree(root / folder / name, ignore_errors=True)
         timings.write(root)
-        store.finish(root)
+        publish.finish(root)
 
 
 # --- the group, from what is kept -----------------------------------------------------------------

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pipeline import store
+from pipeline import publish, store
 from pipeline.files import file_hash, part_name, read_json, read_sealed, write_sealed
 from pipeline.schema import FORMAT_VERSION
 
@@ -67,7 +67,7 @@ def record(root: Path, stage: str, part: int, fingerprint: str) -> dict[str, Any
     the store of the corpus."""
     found = _local_record(root, stage, part, fingerprint)
     if found is None and (mirror := store.of(root)) is not None:
-        found = store.committed(mirror, stage, part, fingerprint)
+        found = publish.committed(mirror, stage, part, fingerprint)
         if found is not None:
             store.keep_record(root, found)
     return found
@@ -150,7 +150,7 @@ def commit(
         "finished": round(time.time()),
     }
     if (mirror := store.of(root)) is not None:
-        found = store.commit(mirror, found)
+        found = publish.commit(mirror, found)
     write_sealed(record_path(root, stage, part), found, indent=None)
     _checked.update(_state_of(path) for path in outputs if path.exists())
     return found
@@ -225,9 +225,9 @@ def damaged(root: Path) -> list[str]:
         outputs = known["outputs"]
         bad = [name for name, output in outputs.items() if not _is(root / name, output)]
         if mirror is not None:
-            bad = [name for name in outputs if not store.is_whole(mirror, name, outputs[name])]
+            bad = [name for name in outputs if not publish.is_whole(mirror, name, outputs[name])]
             if bad:
-                store.revoke(mirror, known)
+                publish.revoke(mirror, known)
         if bad:
             path.unlink()
         found += bad
@@ -263,5 +263,5 @@ def locked(root: Path) -> Iterator[None]:
         file.truncate(0)
         file.write(f"{os.getpid()}\n")
         file.flush()
-        with store.written(root):
+        with publish.written(root):
             yield

@@ -17,7 +17,18 @@ from typing import Any
 
 from filters import normalize
 from filters.signals import GROUPS
-from pipeline import accounts, attach, corpus, frozen, merged, objects, progress, store, timings
+from pipeline import (
+    accounts,
+    attach,
+    corpus,
+    frozen,
+    merged,
+    objects,
+    progress,
+    publish,
+    store,
+    timings,
+)
 from pipeline.config import ConfigError
 from pipeline.files import part_number, read_json, remove_temporaries, write_json
 from pipeline.fingerprint import fingerprint, versions
@@ -84,10 +95,10 @@ def prepare(
             _say_what_changed(job)
             (root / "corpus.json").unlink(missing_ok=True)
             remove_temporaries(root)
-            store.begin(root)
+            publish.begin(root)
             if made:
                 _run(job, runner, made)
-                store.gather(root)
+                publish.gather(root)
             left = missing(job)
             assert not left, f"stages not made: {left}"
             accounts.check(job)
@@ -95,7 +106,7 @@ def prepare(
             attached = attach.renew(root, job.parts)
             timings.write(root)
             write_json(root / "corpus.json", _manifest(job, attached, merged.renew(job)))
-            store.finish(root)
+            publish.finish(root)
         return Prepared(root, corpus.manifest(root), made, time.perf_counter() - began)
 
 

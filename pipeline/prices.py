@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import Field, field_validator
 
-from pipeline import corpus, store
+from pipeline import corpus, publish
 from pipeline.config import Settings, check
 from pipeline.files import read_json, write_json
 
@@ -38,7 +38,7 @@ def keep_prices(root: Path, prices: Prices) -> None:
     if prices_of(root) != prices:
         with corpus.locked(root):
             write_json(_path(root), prices.model_dump())
-            store.finish(root)
+            publish.finish(root)
 
 
 def prices_of(root: Path) -> Prices | None:

@@ -10,7 +10,8 @@ No object is ever changed (a lease apart), so nothing that is killed, late or do
 an upload that no record names is read by nobody, of two records the first stands, of two manifests
 the one with the higher fencing number counts. Stages work on local paths and know nothing of this:
 `corpus.once` fetches what they read and commits what they made, `corpus.part_paths` fetches what is
-asked for. What was fetched is checked against its hash.
+asked for. What was fetched is checked against its hash. Here is what readers and workers need; the
+writing side is publish.py.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ import functools
 import hashlib
 import json
 import os
-import secrets
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from pipeline import lease, objects
+from pipeline import objects
 from pipeline.files import (
     file_hash,
     read_json,
@@ -98,7 +98,7 @@ def cache(url: str) -> Path:
     base = Path(os.environ.get("ASSAY_CACHE") or Path.home() / ".cache" / "assay")
     root = base / "corpora" / hashlib.sha256(url.encode()).hexdigest()[:16] / url.rsplit("/", 1)[-1]
     if not (root / STATE).exists():
-        _write_state(root, url, 0)
+        write_state(root, url, 0)
     return root
 
 
@@ -111,120 +111,9 @@ def of(root: Path) -> Mirror | None:
     return Mirror(root, state["url"], state["number"])
 
 
-def _write_state(root: Path, url: str, number: int) -> None:
+def write_state(root: Path, url: str, number: int) -> None:
     root.mkdir(parents=True, exist_ok=True)
     write_json(root / STATE, {"url": url, "number": number})
-
-
-# --- the writer -----------------------------------------------------------------------------------
-
-
-@contextmanager
-def written(root: Path) -> Iterator[None]:
-    """Hold the lease of a corpus on a store while the block writes to it; of a local one nothing.
-
-    Raises:
-        LeaseError: another process holds it, or took it over.
-    """
-    mirror = of(root)
-    if mirror is None:
-        yield
-        return
-    with lease.held(mirror.url) as held:
-        _write_state(root, mirror.url, held.number)
-        pull(root)
-        pull_records(root)
-        try:
-            yield
-        finally:
-            _write_state(root, mirror.url, 0)
-            _listed.pop(mirror.url, None)
-
-
-def begin(root: Path) -> None:
-    """Share what workers read that no stage makes: shards, tokenizer, sets that stand."""
-    mirror = of(root)
-    if mirror is None:
-        return
-    files = _put_all(mirror, _matching(root, (*DRIVER_FILES[1:], SPILLED)))
-    _put_state(mirror, "begun", {"files": files})
-    _listed.pop(mirror.url, None)  # from here on other machines add records
-
-
-def finish(root: Path) -> None:
-    """Publish a corpus as it stands in its folder; a local one is where it is to be.
-
-    Raises:
-        LeaseError: another writer took over.
-    """
-    mirror = of(root)
-    if mirror is None:
-        return
-    paths = sorted((mirror.root / "stats").rglob("part-*.json"))
-    records = [found for path in paths if (found := read_sealed(path)) is not None]
-    files = {name: entry for found in records for name, entry in found["outputs"].items()}
-    own = _matching(mirror.root, DRIVER_FILES)  # held-out sets are named by a record, too
-    files |= _put_all(mirror, [p for p in own if str(p.relative_to(root)) not in files])
-    _put_state(mirror, "manifest", {"files": files, "records": records})
-    write_json(mirror.root / MANIFEST, {"number": mirror.number, "files": files})
-
-
-def commit(mirror: Mirror, record: dict[str, Any]) -> dict[str, Any]:
-    """Upload the outputs of a part, then its record; returns the record that stands, which is
-    that of another attempt where it was first.
-
-    Raises:
-        LeaseError: another writer took over.
-    """
-    attempt = secrets.token_hex(6)
-    outputs = {
-        name: entry | {"key": _attempt_key(name, attempt)}
-        for name, entry in record["outputs"].items()
-    }
-    record = record | {"outputs": outputs, "attempt": attempt, "lease": mirror.number}
-    for name, entry in outputs.items():
-        objects.upload(mirror.root / name, f"{mirror.url}/{entry['key']}")
-    lease.check(mirror.url, mirror.number)
-    name = _record_key(record["stage"], record["part"], record["fingerprint"])
-    _listed.get(mirror.url, set()).add(name)
-    if objects.create(f"{mirror.url}/{name}", json.dumps(record, ensure_ascii=False).encode()):
-        return record
-    for entry in outputs.values():
-        objects.delete(f"{mirror.url}/{entry['key']}")
-    winner: dict[str, Any] = json.loads(objects.read(f"{mirror.url}/{name}"))
-    for name, entry in winner["outputs"].items():
-        if entry["xxh3"] != outputs[name]["xxh3"]:
-            (mirror.root / name).unlink()  # fetched when it is read
-    return winner
-
-
-def committed(mirror: Mirror, stage: str, part: int, fingerprint: str) -> dict[str, Any] | None:
-    """The commit record of a part on the store; one request, none where it is known not to be."""
-    name = _record_key(stage, part, fingerprint)
-    if name not in _listed.get(mirror.url, {name}):
-        return None
-    try:
-        data = objects.read(f"{mirror.url}/{name}")
-    except FileNotFoundError:
-        return None
-    found: dict[str, Any] = json.loads(data)
-    return found
-
-
-def is_whole(mirror: Mirror, name: str, entry: Entry) -> bool:
-    """Whether the object of a file holds its bytes; it is fetched, whatever is here."""
-    try:
-        _download(mirror, name, entry)
-    except StoreError:
-        (mirror.root / name).unlink(missing_ok=True)
-        return False
-    return True
-
-
-def revoke(mirror: Mirror, record: dict[str, Any]) -> None:
-    """Delete the record of a part whose objects are damaged, so that it is made again."""
-    stage, part, fingerprint = record["stage"], record["part"], record["fingerprint"]
-    objects.delete(f"{mirror.url}/{_record_key(stage, part, fingerprint)}")
 
 
 # --- the reader -----------------------------------------------------------------------------------
@@ -235,7 +124,7 @@ def pull(root: Path) -> None:
     when they are asked for."""
     mirror = of(root)
     assert mirror is not None, root
-    manifest, begun = _state(mirror, "manifest"), _state(mirror, "begun")
+    manifest, begun = last_state(mirror, "manifest"), last_state(mirror, "begun")
     known = root / MANIFEST
     if manifest and not (known.exists() and read_json(known)["number"] == manifest["number"]):
         for record in manifest["records"]:
@@ -252,31 +141,6 @@ def _finished_part(manifest: dict[str, Any] | None) -> dict[str, Entry]:
     return {name: entry for name, entry in files.items() if name == "corpus.json"}
 
 
-def pull_records(root: Path) -> None:
-    """Fetch commit records of parts that have none here: made by other machines, or by a run that
-    did not finish. A part's others, by fingerprint, are found by `committed`."""
-    mirror = of(root)
-    assert mirror is not None, root
-    names = objects.names(f"{mirror.url}/stats")
-    there = [f"stats/{name}" for name in names if "/part-" in name]
-    _listed[mirror.url] = set(there)
-    missing = {}
-    for name in there:
-        path, _, _ = name.removesuffix(".json").rpartition(".")
-        if not (root / f"{path}.json").exists():
-            missing[path] = name
-    with ThreadPoolExecutor(REQUESTS) as pool:
-        for data in pool.map(lambda name: objects.read(f"{mirror.url}/{name}"), missing.values()):
-            keep_record(root, json.loads(data))
-    sets = root / "stats" / "heldout" / "part-00000.json"
-    if sets.exists():  # those that stand are read before any work
-        fetch(mirror, read_json(sets)["outputs"])
-
-
-# Of a URL: the records there, while this process alone writes. One list, not a request a part.
-_listed: dict[str, set[str]] = {}
-
-
 def keep_record(root: Path, record: dict[str, Any]) -> None:
     """Write a record of the store into the local folder; files of another attempt go, so that a
     local file is always the one that its record names."""
@@ -291,12 +155,6 @@ def keep_record(root: Path, record: dict[str, Any]) -> None:
         write_sealed(path, record)
 
 
-def gather(root: Path) -> None:
-    """After a run: have its records here, also of parts that other machines made."""
-    if of(root) is not None:
-        pull_records(root)
-
-
 def fetch(mirror: Mirror, files: dict[str, Entry]) -> None:
     """Have these files here; each download is checked against its hash.
 
@@ -309,7 +167,7 @@ def fetch(mirror: Mirror, files: dict[str, Entry]) -> None:
         if not (path := mirror.root / name).exists() or path.stat().st_size != entry["bytes"]
     }
     with ThreadPoolExecutor(REQUESTS) as pool:
-        list(pool.map(lambda name: _download(mirror, name, missing[name]), missing))
+        list(pool.map(lambda name: download(mirror, name, missing[name]), missing))
 
 
 def location(root: Path, name: str, entry: Entry) -> str:
@@ -343,10 +201,10 @@ def follow(root: Path, number: int) -> None:
         mirror = of(root)
         assert mirror is not None, root
         if mirror.number != number:
-            begun = _state(mirror, "begun")
+            begun = last_state(mirror, "begun")
             assert begun is not None, mirror
             _take_driver_files(mirror, begun["files"])
-            _write_state(root, mirror.url, number)
+            write_state(root, mirror.url, number)
 
 
 @contextmanager
@@ -371,7 +229,7 @@ def fetch_spilled(root: Path, paths: list[Path]) -> None:
     spilled = {str(path.relative_to(root)) for path in missing}
     mirror = of(root)
     if spilled and mirror is not None:
-        begun = _state(mirror, "begun")
+        begun = last_state(mirror, "begun")
         assert begun is not None, mirror
         fetch(mirror, {name: begun["files"][name] for name in spilled})
 
@@ -386,7 +244,7 @@ def _manifest_files(path: Path, version: int) -> dict[str, dict[str, Entry]]:
     return tables
 
 
-def _download(mirror: Mirror, name: str, entry: Entry) -> None:
+def download(mirror: Mirror, name: str, entry: Entry) -> None:
     url = f"{mirror.url}/{entry['key']}"
     for attempt in range(2):
         with replacing(mirror.root / name) as temporary:
@@ -409,50 +267,27 @@ def _download(mirror: Mirror, name: str, entry: Entry) -> None:
 
 def _take_driver_files(mirror: Mirror, files: dict[str, Entry]) -> None:
     """Have exactly these of the driver's files here."""
-    for path in _matching(mirror.root, DRIVER_FILES):
+    for path in matching(mirror.root, DRIVER_FILES):
         name = str(path.relative_to(mirror.root))
         if name not in files or file_hash(path) != files[name]["xxh3"]:
             path.unlink()
     fetch(mirror, {name: entry for name, entry in files.items() if _is_driver_file(name)})
 
 
-# --- what stands there that nobody needs ----------------------------------------------------------
-
-
-def orphans(url: str) -> list[str]:
-    """Objects of a corpus that the last manifest does not name, by key: uploads of killed and
-    lost attempts, what was made again since. None where there is no manifest (is it the URL of
-    several corpora?), and none where a run did not finish: its parts wait for the next call. Call
-    it while holding the lease."""
-    mirror = Mirror(Path(), url, 0)
-    manifest, begun = _state(mirror, "manifest"), _state(mirror, "begun")
-    if manifest is None or (begun and begun["number"] > manifest["number"]):
-        return []
-    kept: set[str] = set()
-    for state in (manifest, begun):
-        kept |= {entry["key"] for entry in state["files"].values()} if state else set()
-        kept |= {f"{kind}/{state['number']:08d}.json" for kind in STATES} if state else set()
-    kept.add(f"lease/{lease.latest(url):08d}.json")
-    records = manifest["records"]
-    kept |= {_record_key(r["stage"], r["part"], r["fingerprint"]) for r in records}
-    kept |= {entry["key"] for record in records for entry in record["outputs"].values()}
-    return [name for name in objects.names(url) if name not in kept]
-
-
 # --- names and states -----------------------------------------------------------------------------
 
 
-def _record_key(stage: str, part: int, fingerprint: str) -> str:
+def record_key(stage: str, part: int, fingerprint: str) -> str:
     return f"stats/{stage}/part-{part:05d}.{fingerprint}.json"
 
 
-def _attempt_key(name: str, attempt: str) -> str:
+def attempt_key(name: str, attempt: str) -> str:
     """documents/part-00007.parquet -> documents/part-00007.<attempt>.parquet"""
     stem, dot, suffix = name.rpartition(".")
     return f"{stem}.{attempt}{dot}{suffix}" if dot else f"{name}.{attempt}"
 
 
-def _matching(root: Path, patterns: tuple[str, ...]) -> list[Path]:
+def matching(root: Path, patterns: tuple[str, ...]) -> list[Path]:
     found = (path for pattern in patterns for path in root.glob(pattern))
     return sorted(path for path in found if not path.name.startswith("."))
 
@@ -461,37 +296,10 @@ def _is_driver_file(name: str) -> bool:
     return any(PurePosixPath(name).match(pattern) for pattern in DRIVER_FILES)
 
 
-def _put_all(mirror: Mirror, paths: list[Path]) -> dict[str, Entry]:
-    """Upload files, but those that the last begun or finished state holds already."""
-    known: dict[str, Entry] = {}
-    for kind in STATES:
-        state = _state(mirror, kind)
-        known |= state["files"] if state else {}
-
-    def put(path: Path) -> tuple[str, Entry]:
-        name, digest = str(path.relative_to(mirror.root)), file_hash(path)
-        if known.get(name, {}).get("xxh3") == digest:
-            return name, known[name]
-        key = _attempt_key(name, secrets.token_hex(6))
-        objects.upload(path, f"{mirror.url}/{key}")
-        return name, {"key": key, "bytes": path.stat().st_size, "xxh3": digest}
-
-    with ThreadPoolExecutor(REQUESTS) as pool:
-        return dict(pool.map(put, paths))
-
-
-def _state(mirror: Mirror, kind: str) -> dict[str, Any] | None:
+def last_state(mirror: Mirror, kind: str) -> dict[str, Any] | None:
     """The last state of a kind, and its number."""
     names = objects.names(f"{mirror.url}/{kind}")
     if not names:
         return None
     found: dict[str, Any] = json.loads(objects.read(f"{mirror.url}/{kind}/{names[-1]}"))
     return found
-
-
-def _put_state(mirror: Mirror, kind: str, state: dict[str, Any]) -> None:
-    lease.check(mirror.url, mirror.number)
-    state = {"number": mirror.number, **state}
-    url = f"{mirror.url}/{kind}/{mirror.number:08d}.json"
-    if not objects.create(url, json.dumps(state, ensure_ascii=False).encode()):
-        raise lease.LeaseError(f"{url} stands already: two writers with one lease; call again")

@@ -21,7 +21,7 @@ from mixtures.packing import Packing, selection_hash
 from mixtures.select import select
 from mixtures.spec import load_mixture
 from mixtures.tokens import tokens_fingerprint
-from pipeline import objects, store
+from pipeline import objects, publish, store
 from pipeline.corpus import CorpusError, locked, manifest
 from pipeline.files import read_json
 from pipeline.lease import LeaseError
@@ -125,7 +125,7 @@ def garbage(root: Path, found: Inventory) -> list[Garbage]:
 
 def _objects(url: str) -> list[Garbage]:
     """Objects of a corpus on a store."""
-    urls = [f"{url}/{name}" for name in store.orphans(url)]
+    urls = [f"{url}/{name}" for name in publish.orphans(url)]
     why = "no manifest names it"
     return [Garbage(url, why, objects.info(url)["size"]) for url in urls]
 

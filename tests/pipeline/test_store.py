@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pipeline import corpus, lease, objects, store
+from pipeline import corpus, lease, objects, publish, store
 from pipeline.files import write_json
 from pipeline.lease import LeaseError
 from pipeline.ranges import open_file
@@ -54,19 +54,19 @@ def measure(root: Path, read: str = "f1") -> dict[str, Any]:
     return corpus.once(root, stage, 0, "g", [root / LENGTH], work, [("ingest", 0, read)])
 
 
-def publish(root: Path, text: str = "text", fingerprint: str = "f1") -> None:
+def whole_run(root: Path, text: str = "text", fingerprint: str = "f1") -> None:
     """A whole run: the driver's files, two stages, the manifest."""
     with corpus.locked(root):
         write_json(root / "inputs.json", {"shards": text})
-        store.begin(root)
+        publish.begin(root)
         ingest(root, text, fingerprint)
         measure(root, fingerprint)
         write_json(root / "corpus.json", {"format": FORMAT_VERSION, "text": text})
-        store.finish(root)
+        publish.finish(root)
 
 
 def test_another_machine_reads_what_was_published(url: str, machine: Callable[[str], None]) -> None:
-    publish(store.folder(url))
+    whole_run(store.folder(url))
     machine("b")
     root = store.folder(url)
     assert root.name == "corpus"
@@ -80,7 +80,7 @@ def test_another_machine_reads_what_was_published(url: str, machine: Callable[[s
 def test_a_second_run_makes_nothing_and_a_changed_one_is_seen(
     url: str, machine: Callable[[str], None]
 ) -> None:
-    publish(store.folder(url))
+    whole_run(store.folder(url))
     machine("b")
     reader = store.folder(url)
     corpus.part_paths(reader, "documents")
@@ -90,7 +90,7 @@ def test_a_second_run_makes_nothing_and_a_changed_one_is_seen(
     with corpus.locked(root):
         assert ingest(root)["lease"] == 1, "made under the first lease"
     assert [n for n in objects.names(url) if n not in before] == ["lease/00000002.json"]
-    publish(root, "other", "f2")
+    whole_run(root, "other", "f2")
     assert [p.read_text() for p in corpus.part_paths(reader, "documents")] == ["text"], "as opened"
     machine("b")
     assert [p.read_text() for p in corpus.part_paths(store.folder(url), "documents")] == ["other"]
@@ -102,7 +102,7 @@ def test_a_worker_without_the_drivers_disk_fetches_what_it_reads(
     driver = store.folder(url)
     with corpus.locked(driver):
         write_json(driver / "inputs.json", {})
-        store.begin(driver)
+        publish.begin(driver)
         ingest(driver)
         number = store.of(driver).number  # type: ignore[union-attr]
         machine("worker")
@@ -111,7 +111,7 @@ def test_a_worker_without_the_drivers_disk_fetches_what_it_reads(
         assert (worker / "inputs.json").exists()
         measure(worker)
         assert (worker / TEXT).read_text() == "text"
-        store.gather(driver)
+        publish.gather(driver)
     assert corpus.record(driver, "signals/length", 0, "g") is not None
     assert not (driver / LENGTH).exists()
 
@@ -122,7 +122,7 @@ def test_of_two_attempts_the_first_record_stands(url: str, machine: Callable[[st
     with corpus.locked(root):
         first_root = root
         number = store.of(root).number  # type: ignore[union-attr]
-        store.begin(root)
+        publish.begin(root)
         machine("slow")
         slow = store.cache(url)
         store.follow(slow, number)
@@ -153,7 +153,7 @@ def test_an_upload_killed_halfway_is_read_by_nobody(
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt), corpus.locked(root):
-        store.begin(root)
+        publish.begin(root)
         monkeypatch.setattr(objects, "upload", killed)
         ingest(root)
     monkeypatch.undo()
@@ -161,13 +161,13 @@ def test_an_upload_killed_halfway_is_read_by_nobody(
     root = store.folder(url)
     assert corpus.record(root, "ingest", 0, "f1") is None
     [half] = [name for name in objects.names(url) if name.startswith("documents/")]
-    assert store.orphans(url) == [], "a run that did not finish may go on"
-    publish(root)
-    assert half in store.orphans(url)
-    assert store.orphans(url.removesuffix("/corpus")) == [], "that is no corpus"
+    assert publish.orphans(url) == [], "a run that did not finish may go on"
+    whole_run(root)
+    assert half in publish.orphans(url)
+    assert publish.orphans(url.removesuffix("/corpus")) == [], "that is no corpus"
     assert store.folder(url) == root
     assert [p.read_text() for p in corpus.part_paths(root, "documents")] == ["text"]
-    for name in store.orphans(url):
+    for name in publish.orphans(url):
         objects.delete(f"{url}/{name}")
     machine("c")
     assert [p.read_text() for p in corpus.part_paths(store.folder(url), "documents")] == ["text"]
@@ -177,7 +177,7 @@ def test_a_damaged_object_is_refused_and_made_again(
     url: str, machine: Callable[[str], None]
 ) -> None:
     root = store.folder(url)
-    publish(root)
+    whole_run(root)
     record = corpus.record(root, "ingest", 0, "f1")
     assert record is not None
     objects.write(f"{url}/{record['outputs'][TEXT]['key']}", b"tExt")
@@ -187,9 +187,9 @@ def test_a_damaged_object_is_refused_and_made_again(
         corpus.part_paths(other, "documents")
     with corpus.locked(other):
         assert corpus.damaged(other) == [TEXT]
-        store.begin(other)
+        publish.begin(other)
         ingest(other)
-        store.finish(other)
+        publish.finish(other)
     assert [p.read_text() for p in corpus.part_paths(other, "documents")] == ["text"]
 
 
@@ -197,11 +197,11 @@ def test_a_stale_writer_changes_nothing(url: str, machine: Callable[[str], None]
     """It slept while another took over, and wakes up to commit, and to publish."""
     root = store.folder(url)
     with pytest.raises(LeaseError, match="lease 1 was taken over"), corpus.locked(root):
-        store.begin(root)
+        publish.begin(root)
         assert objects.create(f"{url}/lease/00000002.json", b'{"owner": "b", "expires": 0}')
         with pytest.raises(LeaseError, match="lease 1 was taken over"):
             ingest(root)
-        store.finish(root)
+        publish.finish(root)
     assert not [n for n in objects.names(url) if n.startswith(("stats/", "manifest/"))]
 
 
@@ -212,21 +212,21 @@ def test_a_late_manifest_of_a_stale_writer_is_not_read(
     old = store.folder(url)
     monkeypatch.setattr(lease, "check", lambda url, number: None)
     with corpus.locked(old):
-        store.begin(old)
+        publish.begin(old)
         machine("b")
         monkeypatch.setattr(lease, "LEASE_SECONDS", -1.0)  # what it holds is over for others
         new = store.folder(url)
         objects.write(f"{url}/lease/00000001.json", b'{"owner": "a", "expires": 0}')
-        publish(new, "new")
+        whole_run(new, "new")
         ingest(old, "old", "f0")
         write_json(old / "corpus.json", {"format": FORMAT_VERSION, "text": "old"})
-        store.finish(old)
+        publish.finish(old)
     machine("c")
     assert corpus.manifest(store.folder(url))["text"] == "new"
 
 
 def test_what_is_read_by_ranges_is_not_fetched(url: str, machine: Callable[[str], None]) -> None:
-    publish(store.folder(url))
+    whole_run(store.folder(url))
     machine("b")
     root = store.cache(url)
     corpus.ready(root, [("ingest", 0, "f1")], ("documents/",), ("documents/",))
