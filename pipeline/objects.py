@@ -217,7 +217,10 @@ def _codes(error: BaseException) -> set[object]:
         response = getattr(told, "response", None)
         if isinstance(response, dict):  # botocore
             found.add(response.get("Error", {}).get("Code"))
-        found |= {getattr(told, "code", None), getattr(told, "status", None)}
+        for name in ("status", "code"):  # aiohttp has both, and warns of the second
+            if code := getattr(told, name, None):
+                found.add(code)
+                break
     return found
 
 
