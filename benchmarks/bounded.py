@@ -1,8 +1,9 @@
 """Is it bounded? Peak memory, disk written and seconds of `assay prepare` at growing sizes.
 
-    ASSAY_CORPUS=... python benchmarks/bounded.py FOLDER 0.2 2 20 [--single] [--workers 2]
+    ASSAY_CORPUS=... python benchmarks/bounded.py FOLDER 0.2 2 20 [--single] [--workers 2] [--keep]
 
-Text: altered copies of the real files (copies.py), gzipped. Everything is deleted after each size.
+Text: altered copies of the real files (copies.py), gzipped. Everything is deleted after each size,
+but the text with `--keep`, which a later call with the same size takes.
 Memory is the peak of the whole process tree, shared pages counted once. Disk written is what every
 process of the run wrote, temporary files included; it is compared with the text.
 """
@@ -30,6 +31,7 @@ def main() -> int:
     parser.add_argument("--single", action="store_true", help="one file of one gzip member")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--tokenizer", default="deepseek")
+    parser.add_argument("--keep", action="store_true", help="the text stays, for a later call")
     options = parser.parse_args()
     print(
         f"{options.workers} workers\n"
@@ -38,13 +40,17 @@ def main() -> int:
     )
     for size in options.gigabytes:
         folder = options.folder / f"{size:g}"
-        shutil.rmtree(folder, ignore_errors=True)
-        paths = write_copies(folder / "in", int(size * 1e9), options.single)
+        shutil.rmtree(folder / "big", ignore_errors=True)
+        text_stands = folder / "in-is-whole"
+        if not text_stands.exists():
+            shutil.rmtree(folder / "in", ignore_errors=True)
+            write_copies(folder / "in", int(size * 1e9), options.single)
+            text_stands.touch()
         settings = folder / "big.yaml"
         settings.write_text(
             yaml.safe_dump(
                 {
-                    "inputs": [{"source": "copies", "files": str(paths[0].parent / "*")}],
+                    "inputs": [{"source": "copies", "files": str(folder / "in" / "*")}],
                     "tokenizer": options.tokenizer,
                     "output": "big",
                 }
@@ -62,7 +68,7 @@ def main() -> int:
             flush=True,
         )
         print("   " + "  ".join(_by_table(folder / "big", text)), flush=True)
-        shutil.rmtree(folder)
+        shutil.rmtree(folder / "big" if options.keep else folder)
     return 0
 
 
