@@ -1,8 +1,9 @@
 """What a command or a call costs: CPU seconds, and the peak memory of a whole process tree.
 
-CPU seconds count every process that came of the command, also those that it left behind. Memory
-is PSS (shared pages counted once over all processes), sampled ten times a second, so a shorter peak
-can be missed.
+CPU seconds and bytes written count every process that came of the command, also those that it left
+behind; each once, because the system adds those of a process to its parent's when that has waited
+for it. Memory is PSS (shared pages counted once over all processes), sampled ten times a second, so
+a shorter peak can be missed.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class Cost:
     wall_seconds: float
     cpu_seconds: float
     peak_bytes: int
-    written_bytes: int  # to disk, by every process; 0 where /proc does not tell
+    written_bytes: int  # by every process, pipes included; 0 where /proc does not tell
     load: float  # of the machine when the command began: above the cores, wall says little
     output: str
 
@@ -47,7 +48,8 @@ def run(command: Sequence[str], environment: Mapping[str, str] | None = None) ->
     """
     _adopt_orphans()
     load = os.getloadavg()[0]
-    before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    before, written = resource.getrusage(resource.RUSAGE_CHILDREN), _written()
+    begin = time.perf_counter()
     process = subprocess.Popen(
         command,
         stdout=subprocess.PIPE,
@@ -56,13 +58,10 @@ def run(command: Sequence[str], environment: Mapping[str, str] | None = None) ->
         env=environment,
     )
     peak, done = [0], threading.Event()
-    written: dict[int, int] = {}  # by process, as last seen
 
     def watch() -> None:
         while not done.wait(PAUSE_SECONDS):
-            tree = processes(process.pid)
-            peak[0] = max(peak[0], sum(map(_pss, tree)))
-            written.update({pid: _written(pid) for pid in tree})
+            peak[0] = max(peak[0], sum(map(_pss, processes(process.pid))))
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
@@ -76,7 +75,8 @@ def run(command: Sequence[str], environment: Mapping[str, str] | None = None) ->
             f"{' '.join(command)} ended with {process.returncode}:\n{output[-2000:]}"
         )
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return Cost(time.perf_counter() - begin, cpu, peak[0], sum(written.values()), load, output)
+    seconds = time.perf_counter() - begin
+    return Cost(seconds, cpu, peak[0], _written() - written, load, output)
 
 
 def in_turn(ways: Sequence[Callable[[], Cost]], turns: int) -> list[list[Cost]]:
@@ -126,8 +126,9 @@ def _pss(process: int) -> int:
     return _field(f"/proc/{process}/smaps_rollup", "Pss:") * 1024
 
 
-def _written(process: int) -> int:
-    return _field(f"/proc/{process}/io", "wchar:")
+def _written() -> int:
+    """By this process and all those that it has waited for."""
+    return _field("/proc/self/io", "wchar:")
 
 
 def _field(path: str, name: str) -> int:
