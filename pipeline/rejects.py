@@ -28,5 +28,7 @@ def read_again(root: Path, reject: dict[str, Any]) -> str:
             f"{reject['source']}, which is no longer among the inputs; put the file back"
         )
     raw = READERS[format_of(reject["file"])].raw
-    found = raw(paths[reject["file"]], reject["offset"], reject["num_bytes"]) if raw else ""
+    if raw is None or reject["offset"] < 0:  # it speaks of no record
+        return str(reject["excerpt"] or "")
+    found = raw(paths[reject["file"]], reject["offset"], reject["num_bytes"])
     return str(found or reject["excerpt"] or "")

@@ -183,7 +183,8 @@ def _load(path: Path, version: int) -> tuple[Shard, ...]:
 def _piece(root: Path, stored: dict[str, Any], entry: dict[str, Any]) -> Piece:
     """A piece as it can be opened; a stored one has a path only where it was spilled."""
     inside = stored.get("path")
-    return Piece(**{**stored, "path": str(root / inside) if inside else entry["path"]})
+    path = str(root / inside) if inside else entry["path"]
+    return Piece(**{**stored, "path": path, "room": str(root)})
 
 
 def _key(entry: dict[str, Any]) -> Key:
@@ -297,7 +298,8 @@ def _shard(root: Path, part: int, source: str, pieces: Iterable[Piece]) -> dict[
     return {"part": part, "source": source, "pieces": stored}
 
 
-_DEFAULTS = {field.name: field.default for field in fields(Piece)[2:]}  # all but path and file
+# All but what the corpus says of a piece: where the file lies, where there is room.
+_DEFAULTS = {f.name: f.default for f in fields(Piece) if f.name not in ("path", "file", "room")}
 
 
 def _cut_again(root: Path, planned: dict[str, Any], files: dict[Key, str]) -> None:

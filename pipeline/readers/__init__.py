@@ -17,6 +17,7 @@ in which its first byte lies. Nothing here loads Beam, and nothing here decides 
 
 from __future__ import annotations
 
+import errno
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,6 +39,7 @@ class Piece:
     base: int = 0
     num_bytes: int = 0  # of uncompressed text, about: balances shards, no more
     spilled: bool = False  # `path` is a shard of ours
+    room: str = ""  # folder for what must be unpacked: the corpus; else the system's
     broken: str = ""  # behind the last spilled shard: why the original stream breaks off here
 
 
@@ -58,11 +60,17 @@ class Record:
 class Bad:
     """One record that cannot become a document: a row of `rejects`."""
 
-    offset: int
+    offset: int  # as of a Record; of a whole piece: see `place_of`
     num_bytes: int
     reason: str
     detail: str
     excerpt: str = ""
+
+
+def place_of(piece: Piece) -> int:
+    """Offset of a reject that speaks of a piece and of none of its records: below 0, where no
+    record's is, and another for each piece of a file."""
+    return -1 - max(piece.begin, piece.base)
 
 
 def pieces_of(path: str, file: str, sizes: list[int], shard_bytes: int) -> list[Piece]:
@@ -75,6 +83,15 @@ def pieces_of(path: str, file: str, sizes: list[int], shard_bytes: int) -> list[
             pieces.append(Piece(path, file, begin, end, num_bytes=num_bytes))
             begin, num_bytes = end, 0
     return pieces
+
+
+def is_of_disk(error: Exception) -> bool:
+    """Whether the disk failed, not the data: then the file fails, and no record is a reject.
+
+    The system's errors have a number, those of decoders have none. EINVAL is a seek to before the
+    beginning, which zipfile makes of a broken directory.
+    """
+    return isinstance(error, OSError) and error.errno not in (None, errno.EINVAL)
 
 
 def excerpt(raw: bytes | str) -> str:

@@ -1,9 +1,10 @@
 """zip and tar (plain, or packed with gzip, bzip2, xz, zstd): each member read by its own suffix.
 
-Nothing is unpacked under its own name: a member goes to one temporary file, is read from there by
-the reader of its suffix, and the next takes its place. So names such as `../x` are only names, and
-memory stays that of the member's reader. A record's offset is `member << 36 | its offset in the
-member`; members are counted from 0 in the order of the archive, folders not.
+Nothing is unpacked under its own name: a member goes to one temporary file, in the corpus that is
+made of it, is read from there by the reader of its suffix, and the next takes its place. So names
+such as `../x` are only names, and memory stays that of the member's reader. A record's offset is
+`member << 36 | its offset in the member`; members are counted from 0 in the order of the archive,
+folders not.
 
 What is no file to read (another archive, an image, an encrypted member, a link) is a reject with
 its reason. A broken header of a tar costs what lies before the next good one; a zip whose end is
@@ -25,7 +26,7 @@ from itertools import islice
 from typing import IO, Any, NamedTuple, Self
 
 from pipeline.ranges import open_file
-from pipeline.readers import Bad, Piece, Record, pieces_of
+from pipeline.readers import Bad, Piece, Record, is_of_disk, pieces_of, place_of
 from pipeline.readers.streams import BrokenStream, chunks, compression
 from pipeline.settings import Input
 
@@ -36,8 +37,7 @@ MAX_RATIO = 200  # of a zip's member above FREE_BYTES: text reaches 50, deflate 
 FREE_BYTES = 16_000_000
 COPY_BYTES = 1 << 20
 
-# What zipfile and tarfile raise at broken data; they have no parent in common. bzip2 raises an
-# OSError without a number, one with a number is the disk's.
+# What zipfile and tarfile raise at broken data, with OSError (see `is_of_disk`).
 FAULTS = (
     zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, ValueError,
     NotImplementedError, RuntimeError,
@@ -68,7 +68,9 @@ def cut_zip(path: str, file: str, size: int, shard_bytes: int) -> list[Piece]:
     try:
         with open_file(path) as stream:
             sizes = [info.file_size for info in _files(zipfile.ZipFile(stream))]
-    except (*FAULTS, OSError):
+    except (*FAULTS, OSError) as error:
+        if is_of_disk(error):
+            raise
         return [Piece(path, file, num_bytes=size)] if size else []
     return pieces_of(path, file, sizes, shard_bytes)
 
@@ -80,24 +82,32 @@ def read_zip(
         try:
             archive = zipfile.ZipFile(stream)
         except (*FAULTS, OSError) as error:
-            yield Bad(0, piece.num_bytes, "bad_zip", f"{piece.file}: not readable: {error}")
+            if is_of_disk(error):
+                raise
+            detail = f"{piece.file}: not readable: {error}"
+            yield Bad(place_of(piece), piece.num_bytes, "bad_zip", detail)
             return
         infos = islice(enumerate(_files(archive)), piece.begin, piece.end)
         members = ((index, _zip_member(archive, info)) for index, info in infos)
-        yield from _records(members, source, extractor, reader_of)
+        yield from _records(members, source, extractor, reader_of, piece.room)
 
 
 def read_tar(
     piece: Piece, source: Input, extractor: str, reader_of: ReaderOf
 ) -> Iterator[Record | Bad]:
     members = enumerate(_tar_members(piece))
-    yield from _records(members, source, extractor, reader_of)
+    yield from _records(members, source, extractor, reader_of, piece.room)
 
 
 def _records(
-    members: Iterator[tuple[int, Member]], source: Input, extractor: str, reader_of: ReaderOf
+    members: Iterator[tuple[int, Member]],
+    source: Input,
+    extractor: str,
+    reader_of: ReaderOf,
+    folder: str,
 ) -> Iterator[Record | Bad]:
-    with tempfile.NamedTemporaryFile(prefix="assay-member-") as room:
+    # Named like all that a killed attempt leaves: see files.remove_temporaries.
+    with tempfile.NamedTemporaryFile(dir=folder or None, prefix=".member-", suffix=".tmp") as room:
         for index, member in members:
             base = index << MEMBER_BITS
             try:
@@ -166,10 +176,8 @@ def _blocks(member: Member) -> Iterator[bytes]:
                 yield block
     except BrokenStream as error:
         raise MemberFault(error.reason, error.detail) from error
-    except FAULTS as error:
-        raise MemberFault("bad_member", f"not readable: {error}") from error
-    except OSError as error:
-        if error.errno is not None:
+    except (*FAULTS, OSError) as error:
+        if is_of_disk(error):
             raise
         raise MemberFault("bad_member", f"not readable: {error}") from error
 

@@ -14,7 +14,7 @@ import re
 import zipfile
 from collections.abc import Iterator
 from datetime import date
-from typing import Any
+from typing import IO, Any
 from urllib.parse import unquote, urldefrag
 from xml.etree import ElementTree
 
@@ -22,7 +22,7 @@ from pipeline.pages.charset import BadCharset
 from pipeline.pages.licence import short_name
 from pipeline.pages.page import NoText, html_page
 from pipeline.ranges import open_file
-from pipeline.readers import Bad, Piece, Record
+from pipeline.readers import Bad, Piece, Record, is_of_disk
 from pipeline.readers.archive import FAULTS
 from pipeline.readers.document import MAX_FILE_BYTES
 from pipeline.settings import Input
@@ -51,13 +51,19 @@ def read(piece: Piece, source: Input, extractor: str) -> Iterator[Record | Bad]:
         if not size:
             return
         try:
-            with zipfile.ZipFile(stream) as archive:
-                yield from _book(archive, size, source, extractor)
+            yield from _book(_opened(stream), size, source, extractor)
         except BadBook as error:
             reason, detail = error.args
             yield Bad(0, size, reason, detail)
-        except zipfile.BadZipFile as error:
-            yield Bad(0, size, "bad_epub", f"not readable: {error}")
+
+
+def _opened(stream: IO[bytes]) -> zipfile.ZipFile:
+    try:
+        return zipfile.ZipFile(stream)
+    except (*FAULTS, OSError) as error:
+        if is_of_disk(error):
+            raise
+        raise BadBook("bad_epub", f"not readable: {error}") from None
 
 
 def _book(
@@ -169,4 +175,6 @@ def _member(archive: zipfile.ZipFile, name: str, limit: int) -> bytes:
     except BadBook:
         raise
     except (*FAULTS, OSError) as error:
+        if is_of_disk(error):
+            raise
         raise BadBook("bad_epub", f"{name}: not readable: {error}") from None

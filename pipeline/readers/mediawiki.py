@@ -19,9 +19,11 @@ from typing import NamedTuple
 from urllib.parse import quote
 from xml.etree import ElementTree
 
+import xxhash
+
 from pipeline.pages.wikitext import BadWikitext, plain_text
 from pipeline.ranges import open_file
-from pipeline.readers import Bad, Piece, Record, excerpt
+from pipeline.readers import Bad, Piece, Record, excerpt, place_of
 from pipeline.readers.streams import BrokenStream, chunks, compression
 from pipeline.settings import Input
 
@@ -31,7 +33,7 @@ SCAN_BYTES = 1 << 20
 BEGIN, END = b"<page>", b"</page>"
 
 _STREAM = re.compile(rb"BZh[1-9]1AY&SY")  # 79 bits: none of them stands there by chance
-_ID = re.compile(rb"<id>(\d+)</id>")
+_ID = re.compile(rb"<id>(\d{1,18})</id>")
 _NAME = re.compile(
     r"(?:.*/)?(simple|[a-z]{2,3}(?:_[a-z_]+)?)(wiki|wiktionary|wikisource|wikibooks|wikinews"
     r"|wikiquote|wikiversity|wikivoyage)-(?:\d{8}|latest)-"
@@ -94,7 +96,7 @@ def frame(piece: Piece) -> Iterator[Raw]:
             size = len(stream.buffer)
             yield Raw(stream.take(size)[:1000], size, reason, detail)
             return
-    if stream.fault:
+    if stream.fault and stream.border is None:  # behind the border, the next piece tells of it
         yield Raw(b"", 0, stream.fault.reason, stream.fault.detail)
     elif piece.begin == 0 and not found_any:
         head = next(chunks(piece.path), b"")[:1000]
@@ -146,8 +148,8 @@ class _Stream:
 
 
 def _item(raw: Raw, piece: Piece) -> Record | Bad:
-    named = _ID.search(raw.data)
-    offset = int(named[1]) if named else -1 - piece.begin  # what has no id, has no number above 0
+    named = _ID.search(raw.data.partition(b"<revision")[0])
+    offset = int(named[1]) if named else place_of(piece) if raw.fault else _unnamed(raw.data)
 
     def bad(reason: str, detail: str, shown: bytes | str = b"") -> Bad:
         return Bad(offset, raw.num_bytes, reason, detail, excerpt(shown))
@@ -182,6 +184,12 @@ def _item(raw: Raw, piece: Piece) -> Record | Bad:
         **_address(piece.file, title),
     }
     return Record(offset, raw.num_bytes, plain, {k: v for k, v in fields.items() if v is not None})
+
+
+def _unnamed(data: bytes) -> int:
+    """Offset of a page without an id: by what it holds, so that it is the same wherever a dump is
+    cut; far below those of `place_of`. Equal pages without an id share it."""
+    return -1 - (1 << 62 | xxhash.xxh3_64_intdigest(data) >> 2)
 
 
 def _date(timestamp: str) -> date | None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.ranges import open_file
-from pipeline.readers import Bad, Piece, Record, excerpt, pieces_of
+from pipeline.readers import Bad, Piece, Record, excerpt, is_of_disk, pieces_of, place_of
 from pipeline.readers.rows import as_text, from_row
 from pipeline.settings import Input
 
@@ -23,7 +23,9 @@ def cut(path: str, file: str, size: int, shard_bytes: int) -> list[Piece]:
     try:
         with open_file(path) as stream:
             metadata = pq.read_metadata(stream)
-    except (pa.ArrowException, OSError):
+    except (pa.ArrowException, OSError) as error:
+        if is_of_disk(error):
+            raise
         return [Piece(path, file, num_bytes=size)] if size else []
     groups = [metadata.row_group(index).total_byte_size for index in range(metadata.num_row_groups)]
     return pieces_of(path, file, groups, shard_bytes)
@@ -41,7 +43,9 @@ def read(piece: Piece, source: Input, extractor: str) -> Iterator[Record | Bad]:
             for group in range(len(sizes))[piece.begin : piece.end]:
                 yield from _row_group(table, group, sum(sizes[:group]), source)
     except (pa.ArrowException, OSError) as error:
-        yield Bad(0, 0, "bad_parquet", f"{piece.file}: not readable: {error}")
+        if is_of_disk(error):
+            raise
+        yield Bad(place_of(piece), 0, "bad_parquet", f"{piece.file}: not readable: {error}")
 
 
 def _row_group(
@@ -64,6 +68,8 @@ def _row_group(
             yield from _records(batch, row, source)
             row += len(batch)
     except (pa.ArrowException, OSError) as error:
+        if is_of_disk(error):
+            raise
         detail = f"{end - row:,} rows from row {row} of row group {group} not readable: {error}"
         yield Bad(row, metadata.total_byte_size, "bad_parquet", detail)
 

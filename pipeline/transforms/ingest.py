@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from filters import normalize
 from pipeline import schema
 from pipeline.files import OUR_DISK, part_name, replacing
-from pipeline.readers import Bad, Piece, Record, excerpt
+from pipeline.readers import Bad, Piece, Record, excerpt, place_of
 from pipeline.readers.formats import read
 from pipeline.readers.streams import DamagedShardError
 
@@ -118,11 +118,8 @@ def _readable(
         UnreadableError: it fails, and that is not to be tolerated.
         OSError: what fails is ours: a full disk for what is unpacked, a shard that `spill` made.
     """
-    end = piece.base
     try:
-        for record in records:
-            end = record.offset + max(record.num_bytes, 1)
-            yield record
+        yield from records
     except DamagedShardError:
         raise
     except Exception as error:  # whatever a decoder, a disk or a store makes of a bad file
@@ -135,7 +132,7 @@ def _readable(
                 "some fail with `max_bad_files` in corpus.yaml"
             ) from error
         tally.bad_files.append({"file": piece.file, "reason": reason})
-        yield Bad(end, 0, "bad_file", reason)
+        yield Bad(place_of(piece), 0, "bad_file", reason)
 
 
 def _documents(

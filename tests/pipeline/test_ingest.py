@@ -3,6 +3,7 @@ from __future__ import annotations
 import errno
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -143,3 +144,8 @@ def test_what_is_ours_is_no_bad_file(tmp_path: Path, monkeypatch: pytest.MonkeyP
     counters = ingest(tmp_path, shard, source, "", (), None, tolerant=True)
     assert counters["files"] == {"a.jsonl.gz": {"records": 2, "kept": 1, "rejected": 1}}
     assert counters["reasons"] == {"bad_file": 1}
+    later = replace(piece, begin=7, base=9)
+    shard = replace(shard, pieces=(piece, later))
+    ingest(tmp_path, shard, source, "", (), None, tolerant=True)
+    rejects = pq.read_table(tmp_path / "rejects" / "part-00000.parquet")
+    assert rejects["offset"].to_pylist() == [-1, -10]  # no record's, and not twice the same

@@ -13,7 +13,7 @@ import fsspec
 import pytest
 import zstandard
 
-from pipeline.readers import Bad, Record, archive
+from pipeline.readers import Bad, Piece, Record, archive
 from pipeline.readers.formats import cut, read
 from pipeline.settings import Input
 
@@ -158,6 +158,29 @@ def test_encrypted_broken_and_swollen_members_cost_themselves(tmp_path: Path) ->
     assert (bad.reason, bad.num_bytes) == ("bad_zip", path.stat().st_size - 30)
     (tmp_path / "empty.zip").write_bytes(b"")
     assert items(tmp_path / "empty.zip") == []
+
+
+def test_members_are_unpacked_in_the_corpus(tmp_path: Path) -> None:
+    """Where the next run finds what a killed one left; the system's folder may be memory."""
+    path = zipped(tmp_path / "a.zip", {"a.jsonl": b'{"text":"one"}\n{"text":"two"}\n'})
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    records = read(Piece(str(path), path.name, room=str(corpus)), SOURCE, "")
+    assert next(records).offset == 0
+    (left,) = corpus.iterdir()
+    assert left.read_bytes() == b'{"text":"one"}\n{"text":"two"}\n'
+    assert left in corpus.rglob(".*.tmp")  # as files.remove_temporaries looks for
+    assert [record.offset for record in records] == [15]
+    assert list(corpus.iterdir()) == []
+
+
+def test_each_unreadable_piece_has_a_place_of_its_own(tmp_path: Path) -> None:
+    path = zipped(tmp_path / "a.zip", {"a.txt": b"a", "b.txt": b"b"})
+    pieces = cut(str(path), path.name, 1)
+    assert pieces is not None
+    path.write_bytes(path.read_bytes()[:-30])
+    found = [item for piece in pieces for item in read(piece, SOURCE, "")]
+    assert brief(found) == [(-1, "bad_zip"), (-2, "bad_zip")]
 
 
 def test_a_member_above_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -75,6 +75,7 @@ def test_what_is_no_article_has_a_reason(tmp_path: Path) -> None:
         page(6, "old</text></revision><revision><text>new"),
         page(7, "[[" * 100 + "{{" * 2000 + "&lt;b&gt;" * 3000),
         "  <page><title>no id</title></page>\n",
+        "  <page><title>its own</title><revision><id>9</id></revision></page>\n",
         page(9, "good"),
     )
     assert brief(found)[:6] == [
@@ -86,7 +87,12 @@ def test_what_is_no_article_has_a_reason(tmp_path: Path) -> None:
         (6, "new"),
     ]
     assert found[6].offset == 7
-    assert brief(found)[7:] == [(-1, "bad_xml"), (9, "good")]
+    assert brief(found)[9:] == [(9, "good")]
+    nameless = found[7:9]  # which have a place of their own each, the same wherever it is cut
+    assert [item.reason for item in nameless if isinstance(item, Bad)] == ["bad_xml"] * 2
+    assert nameless[0].offset != nameless[1].offset
+    assert all(-(2**63) <= item.offset < -(2**62) for item in nameless)
+    assert items(tmp_path / "a.xml", 100) == found
 
 
 PAGES = [page(number, f"text {number} " * number) for number in range(1, 30)]
@@ -131,6 +137,34 @@ def test_a_dump_that_ends_early(tmp_path: Path) -> None:
     assert brief(items(tmp_path / "b.xml.bz2")) == [(1, "text 1"), (-1, "truncated_bzip2")]
     (tmp_path / "c.xml.gz").write_bytes(gzip.compress((HEAD + PAGES[0]).encode())[:-9])
     assert brief(items(tmp_path / "c.xml.gz")) == [(1, "text 1"), (-1, "truncated_gzip")]
+
+
+HALVES = [PAGES[0] + PAGES[1][:60], PAGES[1][60:] + PAGES[2], PAGES[3]]  # cut inside page 2
+ALL = [(n, " ".join([f"text {n}"] * n)) for n in range(1, 5)]
+LOST = "truncated_bzip2"
+
+
+@pytest.mark.parametrize(
+    ("broken", "expected"),
+    [
+        (None, ALL),
+        # What begins in a stream is lost with it, told once; page 2 began before and tells itself.
+        (0, [(-1, LOST), *ALL[2:]]),
+        (1, [ALL[0], (2, LOST), (-2, LOST), ALL[3]]),
+        (2, [*ALL[:3], (-3, LOST)]),
+    ],
+)
+def test_a_fault_at_the_border_of_pieces(
+    tmp_path: Path, broken: int | None, expected: Found
+) -> None:
+    """-1, -2, -3 stand for the places of the three pieces."""
+    streams = [bytearray(bz2.compress(half.encode())) for half in HALVES]
+    places = {-1 - sum(map(len, streams[:i])): -1 - i for i in range(3)}
+    if broken is not None:
+        streams[broken][30] ^= 0xFF
+    path = tmp_path / "a.xml.bz2"
+    path.write_bytes(b"".join(streams))
+    assert [(places.get(at, at), what) for at, what in brief(items(path, 1))] == expected
 
 
 def test_other_xml_and_nothing(tmp_path: Path) -> None:

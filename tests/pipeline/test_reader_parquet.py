@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import errno
+import io
 from pathlib import Path
 
 import pyarrow as pa
@@ -7,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline.readers import Bad, Record, parquet
-from pipeline.readers.formats import read
+from pipeline.readers.formats import cut, read
 from pipeline.settings import Input
 
 SOURCE = Input(source="t", files="*.parquet", keep=("n",))
@@ -79,10 +81,47 @@ def test_a_broken_file_is_one_reject(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-10])
     (found,) = items(path)
     assert isinstance(found, Bad)
-    assert (found.offset, found.reason) == (0, "bad_parquet")
+    assert (found.offset, found.reason) == (-1, "bad_parquet")
     assert found.detail.startswith("in.parquet: not readable: ")
     path.write_bytes(b"")
     assert items(path) == []
+
+
+def test_each_unreadable_piece_has_a_place_of_its_own(tmp_path: Path) -> None:
+    """A file that breaks after it was cut: else its rejects would have one id, that of row 0."""
+    path = tmp_path / "in.parquet"
+    pq.write_table(pa.table({"text": list("abcd")}), path, row_group_size=1)
+    pieces = cut(str(path), path.name, 1)
+    assert pieces is not None
+    path.write_bytes(path.read_bytes()[:-10])
+    found = [item for piece in pieces for item in read(piece, SOURCE, "")]
+    assert [item.offset for item in found] == [-1, -2, -3, -4]
+
+
+def test_an_error_of_the_disk_is_no_reject(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else one failed read would turn a whole file into one row of `rejects`."""
+    path = tmp_path / "in.parquet"
+    pq.write_table(pa.table({"text": ["a"] * 1000}), path)
+    (piece,) = parquet.cut(str(path), path.name, 0, 1)
+    monkeypatch.setattr(parquet, "open_file", lambda _: io.BufferedReader(BrokenDisk()))
+    with pytest.raises(OSError, match="Input/output error"):
+        parquet.cut(str(path), path.name, 0, 1)
+    with pytest.raises(OSError, match="Input/output error"):
+        list(read(piece, SOURCE, ""))
+
+
+class BrokenDisk(io.RawIOBase):
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        return 1000
+
+    def readinto(self, buffer: object) -> int:
+        raise OSError(errno.EIO, "Input/output error")
 
 
 def break_page(path: Path, group: int) -> int:
