@@ -17,9 +17,11 @@ from pipeline.files import write_json
 from pipeline.freeze import (
     FROZEN_VERSION,
     MUST_AGREE,
+    REMEDIES,
     changed_inputs,
     check_version,
     differences,
+    differing,
     frozen_corpus,
 )
 from pipeline.settings import CorpusSettings
@@ -90,8 +92,9 @@ def _files(packed: Path) -> dict[str, Any]:
 def verify(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="assay verify",
-        description="Compare a corpus or mixture with its frozen file: what differs, and why. "
-        "Exit code 0 where inputs, tokenizer, held-out sets and all tables are the same, else 2.",
+        description="Compare a corpus or mixture, and the input files that are still there, with "
+        "its frozen file: what differs, and why. Exit code 0 where inputs, tokenizer, held-out "
+        "sets and all tables are the same, else 2.",
         epilog="examples:\n  assay verify web.frozen.json\n"
         "  assay verify web.frozen.json /mnt/copy/web\n"
         "  assay verify web.frozen.json --rebuild /mnt/again",
@@ -115,19 +118,30 @@ def verify(argv: list[str]) -> int:
         place = options.corpus or before["folder"]
         if options.rebuild:
             place = rebuild(before, options.rebuild, options.workers)
-        same &= _told(f"corpus {name} ({place})", differences(before, frozen_corpus(folder(place))))
+        lines = differences(before, frozen_corpus(folder(place)))
+        if not options.rebuild:  # which compared them first
+            lines = _input_files(before) + lines
+        same &= _told(f"corpus {name} ({place})", lines)
     if "mixture" in found and not (options.corpus or options.rebuild):
         mixture = found["mixture"]
         now = frozen(Path(mixture["file"]))["mixture"]
         lines = [
-            ("packed", f"source {source}: {before}, now {now['packed'].get(source)}")
-            for source, before in mixture["packed"].items()
-            if before != now["packed"].get(source)
+            (section, line)
+            for section in ("packed", "settings")
+            for line in differing("", mixture[section], now[section])
         ]
-        if mixture["settings"] != now["settings"]:
-            lines.append(("settings", "the mixture file says something else"))
         same &= _told(f"mixture ({mixture['file']})", lines, must=("packed",))
     return 0 if same else 2
+
+
+def _input_files(before: dict[str, Any]) -> list[tuple[str, str]]:
+    """What differs of the files that the corpus was made from, as they lie now. One that is gone
+    does not make the corpus another: a copy may lie where its inputs do not."""
+    changed, gone = changed_inputs(before)
+    lines = [("inputs", line) for line in changed]
+    if len(gone) == len(before["inputs"]):
+        return [("input files", "none is here, so only the corpus was compared")]
+    return lines + [("input files", line) for line in gone]
 
 
 def _read(path: Path) -> Any:
@@ -143,8 +157,10 @@ def _told(what: str, lines: list[tuple[str, str]], must: tuple[str, ...] = MUST_
     """Print what differs; returns whether all that must agree does."""
     same = not any(section in must for section, _ in lines)
     print(f"{what}: {'the same' if same else 'differs'}")
-    for section, line in lines:
+    for section, line in dict.fromkeys(lines):
         print(f"  {section}: {line}")
+    for section in dict.fromkeys(section for section, _ in lines if section in REMEDIES):
+        print(f"  to mend {section}: {REMEDIES[section]}")
     return same
 
 
@@ -159,10 +175,12 @@ def rebuild(before: dict[str, Any], above: Path, workers: int) -> Path:
         raise CorpusError(f"{before['name']}: a corpus of --limit is not made again; freeze all")
     if root.exists():
         raise CorpusError(f"{root} stands already; name another folder for --rebuild")
-    changed = changed_inputs(before)
+    changed = [line for lines in changed_inputs(before) for line in lines]
     if changed:
         listed = "\n".join(f"  {line}" for line in changed)
-        raise CorpusError(f"inputs are not what they were, so nothing was made:\n{listed}")
+        raise CorpusError(
+            f"inputs are not what they were, so nothing was made:\n{listed}\nput them back"
+        )
     from pipeline import runners
     from pipeline.prepare import prepare
 

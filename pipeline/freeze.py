@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import platform
 import re
@@ -25,6 +26,20 @@ FROZEN_VERSION = 1
 CODE = ("ingest", "sweep", "measure", "tokenize", "near", "near_join", "heldout")
 # What two corpora must share to be the same; the rest of a frozen file says why they are not.
 MUST_AGREE = ("inputs", "tokenizer", "heldout", "tables")
+OTHER_VERSION = "install the versions that the frozen file names, or freeze anew"
+REMEDIES = {
+    "inputs": "put the files back; or take them as they are: `assay prepare --refresh`, and freeze "
+    "anew",
+    "tokenizer": "name the former tokenizer in corpus.yaml and call `assay prepare`",
+    "heldout": "put heldout.json and heldout/ back: every comparison rests on them",
+    "tables": "`assay prepare --verify` finds damaged files and makes them again; where it finds "
+    "none, what differs above or below explains it",
+    "settings": "put the former value back into the settings file, or freeze anew",
+    "lists_and_models": OTHER_VERSION,
+    "versions": OTHER_VERSION,
+    "code": OTHER_VERSION,
+    "packed": "put the former settings and corpora back, or freeze the mixture anew",
+}
 
 
 def frozen_corpus(root: Path) -> dict[str, Any]:
@@ -63,22 +78,44 @@ def _versions() -> dict[str, str]:
 
 
 def differences(before: dict[str, Any], now: dict[str, Any]) -> list[tuple[str, str]]:
-    """(section, `key: before, now`) of everything that differs, what must agree first."""
+    """(section, `key: expected, found`) of everything that differs, what must agree first."""
     others = [section for section in before if section not in (*MUST_AGREE, "folder", "name")]
+    sections = [section for section in (*MUST_AGREE, *others) if section in before]
     return [
         (section, line)
-        for section in (*MUST_AGREE, *others)
-        for line in _differing("", before[section], now[section])
+        for section in sections
+        for line in differing("", _said(section, before), _said(section, now))
     ]
 
 
-def _differing(key: str, before: Any, now: Any) -> Iterator[str]:
+def _said(section: str, frozen: dict[str, Any]) -> Any:
+    found = frozen.get(section)
+    return {name: _state(s) for name, s in found.items()} if section == "inputs" else found
+
+
+def _state(stored: str) -> str:
+    """Of an input file, as `inputs` keeps it: size and hash."""
+    num_bytes, _, digest = stored.partition(" ")
+    return f"{int(num_bytes):,} bytes with hash {digest}"
+
+
+def differing(key: str, before: Any, now: Any) -> Iterator[str]:
+    """`key: expected ..., found ...` of each leaf that differs; mappings and lists of mappings
+    (`inputs`, by their source) are looked into."""
+    before, now = _named(before), _named(now)
     if isinstance(before, dict) and isinstance(now, dict):
         for name in sorted(before.keys() | now.keys()):
             inner = f"{key}.{name}" if key else name
-            yield from _differing(inner, before.get(name), now.get(name))
+            yield from differing(inner, before.get(name), now.get(name))
     elif before != now:
-        yield f"{key}: {_short(before)}, now {_short(now)}"
+        yield f"{key}: expected {_short(before)}, found {_short(now)}"
+
+
+def _named(value: Any) -> Any:
+    """A list of mappings as a mapping: by their `source`, or by place."""
+    if not isinstance(value, list) or not any(isinstance(item, dict) for item in value):
+        return value
+    return {str(item.get("source", place)): item for place, item in enumerate(value)}
 
 
 def _short(value: Any) -> str:
@@ -86,21 +123,31 @@ def _short(value: Any) -> str:
     return text if len(text) <= 120 else f"{text[:117]}..."
 
 
-def changed_inputs(frozen: dict[str, Any]) -> list[str]:
-    """Input files of a frozen corpus that are no longer what they were, by their bytes.
+def changed_inputs(frozen: dict[str, Any]) -> tuple[list[str], list[str]]:
+    """Input files of a frozen corpus whose bytes are others now, or that came in since; and those
+    that are not here any more. Reads every one.
 
     Raises:
         ConfigError: its settings cannot be used any more.
     """
-    from pipeline.readers.files import file_size
-    from pipeline.shards import content_hash, input_files
+    from pipeline.readers.files import file_size, list_files
+    from pipeline.shards import content_hash
 
     settings = check(frozen["settings"], CorpusSettings, "frozen settings")
-    now = {
-        f"{source}/{file}": f"{file_size(path)} {content_hash(path)}"
-        for (source, file), path in input_files(settings).items()
-    }
-    return list(_differing("", frozen["inputs"], now))
+    now: dict[str, tuple[str, str]] = {}
+    for item in settings.inputs:
+        with contextlib.suppress(OSError, ValueError):  # nothing matches any more: all are gone
+            for path, file in list_files(item.files):
+                state = _state(f"{file_size(path)} {content_hash(path)}")
+                now[f"{item.source}/{file}"] = path, state
+    before = _said("inputs", frozen)
+    changed = [
+        f"{name} ({path}): expected {before.get(name, 'nothing')}, found {found}"
+        for name, (path, found) in sorted(now.items())
+        if before.get(name) != found
+    ]
+    gone = [f"{name}: expected {before[name]}, found no file" for name in before if name not in now]
+    return changed, gone
 
 
 def check_version(found: Any, path: Path) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from mixtures.freeze_commands import freeze, verify
 from mixtures.plan import make_plan
 from pipeline.corpus import CorpusError
 from pipeline.digests import table_digests
-from pipeline.files import read_json, write_json
+from pipeline.files import file_hash, read_json, write_json
 
 MIXTURE = """
 corpora: {corpus: corpus}
@@ -68,7 +68,42 @@ def test_a_changed_byte_is_found_and_named(
     path.write_bytes(before)
     said = capsys.readouterr().out.splitlines()
     assert said[0] == f"corpus corpus ({corpus}): differs"
-    assert [line.split(":")[:2] for line in said[1:]] == [["  tables", " signals/gopher.digest"]]
+    assert [line.split(":")[:2] for line in said[1:-1]] == [["  tables", " signals/gopher.digest"]]
+    assert said[-1].startswith("  to mend tables: `assay prepare --verify`")
+
+
+def test_the_input_file_that_changed_or_is_gone_is_named(
+    frozen: Path, corpus: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = corpus.parent / "zh.jsonl"
+    before = path.read_bytes()
+    was = f"{len(before):,} bytes with hash {file_hash(path)}"
+    path.write_bytes(before[:-2] + b" }")
+    now = f"{len(before):,} bytes with hash {file_hash(path)}"
+    try:
+        assert verify([str(frozen)]) == 2
+        path.unlink()
+        assert verify([str(frozen)]) == 0, "the corpus is what it was"
+    finally:
+        path.write_bytes(before)
+    changed, gone = capsys.readouterr().out.split("corpus corpus")[1:]
+    assert f"  inputs: tales-zh/zh.jsonl ({path}): expected {was}, found {now}" in changed
+    assert "\n  to mend inputs: put the files back; or take them as they are" in changed
+    assert f"  input files: tales-zh/zh.jsonl: expected {was}, found no file" in gone
+    assert "tales-en" not in changed + gone
+
+
+def test_a_changed_setting_inside_a_list_is_named(
+    frozen: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    known = read_json(frozen)
+    known["corpora"]["corpus"]["settings"]["inputs"][1]["kind"] = "web"
+    known["corpora"]["corpus"]["settings"]["languages"] = ["zh"]
+    write_json(tmp_path / "old.json", known)
+    assert verify([str(tmp_path / "old.json")]) == 0
+    said = capsys.readouterr().out
+    assert "  settings: inputs.tales-zh.kind: expected web, found book\n" in said
+    assert "  settings: languages: expected ['zh'], found ['zh', 'en']\n" in said
 
 
 def test_other_versions_alone_are_told_and_do_not_fail(
@@ -79,7 +114,7 @@ def test_other_versions_alone_are_told_and_do_not_fail(
     write_json(tmp_path / "old.json", known)
     assert verify([str(tmp_path / "old.json")]) == 0
     said = capsys.readouterr().out.splitlines()
-    assert said[1].startswith("  versions: pyarrow: 1.0, now ")
+    assert said[1].startswith("  versions: pyarrow: expected 1.0, found ")
 
 
 @pytest.mark.parametrize(
@@ -101,7 +136,7 @@ def test_no_rebuild_from_other_inputs(frozen: Path, corpus: Path, tmp_path: Path
     before = path.read_bytes()
     path.write_bytes(before + b'{"text": "more"}\n')
     try:
-        with pytest.raises(CorpusError, match=r"tales-zh/zh.jsonl: \d+ \w+, now \d+ \w+"):
+        with pytest.raises(CorpusError, match=r"tales-zh/zh.jsonl .*: expected .*, found .* bytes"):
             verify([str(frozen), "--rebuild", str(tmp_path)])
     finally:
         path.write_bytes(before)
@@ -135,5 +170,6 @@ def test_a_mixture_is_its_selections_and_their_bytes(
     assert verify([str(path)]) == 2
     mixture.write_text(MIXTURE)
     said = capsys.readouterr().out
-    assert "  packed: source chinese: " in said
-    assert "source english" not in said
+    assert "  packed: chinese.documents: expected " in said
+    assert "  settings: sources.chinese.where: expected lang = 'zh', found lang = 'zh' and" in said
+    assert "english" not in said
