@@ -11,12 +11,12 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from mixtures.amounts import parse_amount
 from mixtures.packing import read_packed
 from mixtures.plan import Plan, plan_selection
 from mixtures.select import Selection, select
 from mixtures.spec import load_mixture
 from pipeline import sql_commands
+from pipeline.amounts import parse_amount
 from pipeline.config import ConfigError
 from pipeline.syntax import quoted
 

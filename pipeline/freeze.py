@@ -89,7 +89,7 @@ def differences(before: dict[str, Any], now: dict[str, Any]) -> list[tuple[str, 
 
 
 def _said(section: str, frozen: dict[str, Any]) -> Any:
-    found = frozen.get(section)
+    found: Any = frozen.get(section)
     return {name: _state(s) for name, s in found.items()} if section == "inputs" else found
 
 

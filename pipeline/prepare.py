@@ -81,6 +81,7 @@ def prepare(
     output = settings.output if limit is None else f"{settings.output}-limit-{limit}"
     root = store.folder(output)
     frozen.check(root, settings.heldout)
+    print(f"reading {len(files):,} input files of {len(settings.inputs)} sources", file=sys.stderr)
     with corpus.locked(root):
         damaged = corpus.damaged(root) if verify else []
         for name in damaged:
@@ -99,6 +100,7 @@ def prepare(
             if made:
                 _run(job, runner, made)
                 publish.gather(root)
+                print("all parts are made; adding up what became of them", file=sys.stderr)
             left = missing(job)
             assert not left, f"stages not made: {left}"
             accounts.check(job)

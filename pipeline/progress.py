@@ -1,5 +1,8 @@
 """Progress of a long run: a redrawn block on a terminal, plain lines elsewhere, and a log.
 
+A block fits its terminal: what matters most stands first, what does not fit is left out, a number
+is never cut. Plain lines say which stages begin when they do, and every 10 s how far all is.
+
 `stats/log.jsonl` gets one JSON object a line: `start`, `part` for each finished part of a stage,
 `stage` when nothing of it is left, then `end` or `error`, each with its UTC time. Runs follow one
 another in it.
@@ -12,7 +15,7 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,8 +25,8 @@ from pipeline.clock import clock
 from pipeline.stages import JOINS, Job
 from pipeline.watch import Stage, Watch
 
-TERMINAL_SECONDS = 1.0
-LINE_SECONDS = 10.0
+LOOK_SECONDS = 1.0
+LINE_SECONDS = 10.0  # between plain lines
 LOOKS_SHARE = 0.02  # of one core at most, whatever the number of parts
 ERROR_CHARS = 2_000  # of a message, in the log
 
@@ -79,21 +82,27 @@ def _look(watch: Watch) -> list[dict[str, Any]]:
 
 def _show(watch: Watch, log: Path, stop: threading.Event) -> None:
     terminal = sys.stderr.isatty()
-    began, drawn, pause = time.monotonic(), 0, TERMINAL_SECONDS if terminal else LINE_SECONDS
+    began, drawn, told, begun = time.monotonic(), 0, 0.0, set[str]()
+    pause = 0.0
     while not stop.wait(pause):
         looked = time.thread_time()
         append(log, _look(watch))
-        spent = time.thread_time() - looked
-        pause = max(TERMINAL_SECONDS if terminal else LINE_SECONDS, spent / LOOKS_SHARE)
+        pause = max(LOOK_SECONDS, (time.thread_time() - looked) / LOOKS_SHARE)
         seconds = time.monotonic() - began
         if terminal:
             size = shutil.get_terminal_size()
-            lines = block(watch.stages, seconds)[: size.lines - 1]
-            text = "\n".join(f"{line[: size.columns - 1]}\033[K" for line in lines)
-            print(f"{_up(drawn)}{text}", file=sys.stderr, flush=True)
+            lines = block(watch.stages, seconds, size.columns - 1, size.lines - 1)
+            text = "\n".join(f"{line}\033[K" for line in lines)
+            print(f"{_up(drawn)}{text}\033[J", file=sys.stderr, flush=True)
             drawn = len(lines)
-        else:
-            print(headline(watch.stages, seconds), file=sys.stderr, flush=True)
+            continue
+        begins = [name for name in under_way(watch.stages) if name not in begun]
+        if begins:
+            begun.update(begins)
+            print(f"begins: {', '.join(begins)}", file=sys.stderr, flush=True)
+        if seconds - told >= LINE_SECONDS:
+            told = seconds
+            print(", ".join(headline(watch.stages, seconds)), file=sys.stderr, flush=True)
     if drawn:
         print(f"{_up(drawn)}\033[J", end="", file=sys.stderr, flush=True)
 
@@ -102,33 +111,67 @@ def _up(lines: int) -> str:
     return f"\033[{lines}F" if lines else ""
 
 
-def headline(stages: Mapping[str, Stage], seconds: float) -> str:
-    """`1,204 documents, 3.1 MB of text, 1.55 MB/s, 98.2% kept, 14 of 58 steps, 0:02, about 0:06
-    left`; what is not known yet is left out."""
+def headline(stages: Mapping[str, Stage], seconds: float) -> list[str]:
+    """`14 of 58 steps`, `about 0:06 left`, `0:02`, `1.55 MB/s`, `98.2% kept`, `1,204 documents`,
+    `3.1 MB of text`: what is known of them, the most important first."""
     made, missing = (sum(getattr(s, key) for s in stages.values()) for key in ("made", "missing"))
-    parts = []
+    left = seconds_left(stages, seconds)
+    parts = [f"{made:,} of {missing:,} steps"]
+    parts += [f"about {clock(left)} left"] if left is not None else []
+    parts.append(clock(seconds))
     ingest = stages.get("ingest")
     if ingest and ingest.made:
         megabytes = ingest.text_bytes / 1e6
-        parts += [f"{ingest.documents:,} documents", f"{megabytes:,.1f} MB of text"]
-        if ingest.left:
-            parts.append(f"{megabytes / seconds:.2f} MB/s")
-        parts.append(f"{_kept(ingest)} kept")
-    parts += [f"{made:,} of {missing:,} steps", clock(seconds)]
-    left = seconds_left(stages, seconds)
-    return ", ".join(parts + ([f"about {clock(left)} left"] if left is not None else []))
+        parts += [f"{megabytes / seconds:.2f} MB/s"] if ingest.left else []
+        parts += [f"{_kept(ingest)} kept", f"{ingest.documents:,} documents"]
+        parts.append(f"{megabytes:,.1f} MB of text")
+    return parts
 
 
-def block(stages: Mapping[str, Stage], seconds: float) -> list[str]:
-    """The headline, and one line for each stage that is under way or done."""
-    lines = [headline(stages, seconds)]
-    for name, stage in stages.items():
-        if stage.made:
-            rate = stage.text_bytes / 1e6 / stage.cpu_seconds if stage.cpu_seconds else 0.0
-            shown = f"{rate:8.1f} MB/s a core" if rate else " " * 20
-            kept = f"  {_kept(stage)} kept" if stage.records else ""
-            lines.append(f"  {name:<18}{stage.made:>8,} of {stage.missing:<8,}{shown}{kept}")
-    return lines
+def block(
+    stages: Mapping[str, Stage], seconds: float, columns: int = 200, lines: int = 100
+) -> list[str]:
+    """The headline, and one line for each stage that is under way or done.
+
+    Args:
+        columns, lines: how many there are. Of a line the last cells that do not fit are left out;
+            of the stages those that are done, if not all fit.
+    """
+    now = under_way(stages)
+    shown = [name for name, stage in stages.items() if stage.made or name in now]
+    if len(shown) >= lines:
+        shown = [name for name in shown if name in now]
+    rows = [_cells(name, stages[name]) for name in shown[: max(0, lines - 1)]]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    aligned = [[row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])] for row in rows]
+    head = _fitted(headline(stages, seconds), ", ", columns)
+    return [head, *(_fitted(["", *row], "  ", columns).rstrip() for row in aligned)]
+
+
+def _cells(name: str, stage: Stage) -> list[str]:
+    rate = stage.text_bytes / 1e6 / stage.cpu_seconds if stage.cpu_seconds else 0.0
+    return [
+        name,
+        f"{stage.made:,} of {stage.missing:,}",
+        f"{rate:,.1f} MB/s a core" if rate else "",
+        f"{_kept(stage)} kept" if stage.records else "",
+    ]
+
+
+def _fitted(cells: Sequence[str], between: str, columns: int) -> str:
+    """As many of the cells as fit; the first one always."""
+    line, *others = cells
+    for cell in others:
+        if len(line) + len(between) + len(cell) > columns:
+            break
+        line += between + cell
+    return line
+
+
+def under_way(stages: Mapping[str, Stage]) -> list[str]:
+    """Stages of which something is left, and which have begun or are the next to begin."""
+    waiting = [name for name, stage in stages.items() if stage.left]
+    return [name for name in waiting if stages[name].made or name == waiting[0]]
 
 
 def _kept(stage: Stage) -> str:

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
+from pipeline.amounts import Amount, NumBytes
 from pipeline.config import ConfigError, Settings, load
 
 Kind = Literal["web", "book", "code", "paper", "qa", "forum", "dialogue"]
@@ -58,7 +59,7 @@ class Heldout(Settings):
     """Frozen evaluation text, chosen by content hash before any predicate."""
 
     share: float = Field(0.005, ge=0, le=0.5)  # of the texts per language and source; 0: no sets
-    min_documents: int = Field(4, ge=0)  # per language and source with at least 20 times as many
+    min_documents: Amount = Field(4, ge=0)  # per language and source with at least 20 times as many
     keep: tuple[str, ...] = ()  # heldout.json, or URLs, of corpora whose sets stay held out
     independent: tuple[str, ...] = ()  # globs of JSONL files that are evaluation text as a whole
     containment: float = Field(0.8, gt=0, le=1)  # share of shingles that makes a contained copy
@@ -93,8 +94,8 @@ class CorpusSettings(Settings):
     )  # groups of filters/signals.py
     extractor: Extractor = "resiliparse"
     hard: tuple[Literal["empty", "not_text"], ...] = ("empty", "not_text")  # dropped at ingest
-    shard_bytes: int = Field(32_000_000, ge=1_000)  # text of one shard, about
-    max_bad_files: int = Field(0, ge=0)  # input files that may fail; they are listed, tried again
+    shard_bytes: NumBytes = Field(32_000_000, ge=1_000)  # text of one shard, about; also 32MB
+    max_bad_files: Amount = Field(0, ge=0)  # input files that may fail: listed, and tried again
 
     @field_validator("signals")
     @classmethod

@@ -16,6 +16,7 @@ from typing import Any
 
 import xxhash
 
+from pipeline.clock import telling
 from pipeline.config import ConfigError
 from pipeline.files import OUR_DISK, file_hash, read_json, read_sealed, write_json, write_sealed
 from pipeline.ranges import ReadError
@@ -26,6 +27,7 @@ from pipeline.readers.spill import spill
 from pipeline.settings import CorpusSettings
 
 Key = tuple[str, str]  # source, file
+TELL_SECONDS = 10.0  # between lines on stderr
 MAX_PIECES = 4_096  # of one shard: as many tiny files take a worker some seconds
 
 
@@ -240,7 +242,10 @@ def _cut(
     entries: list[dict[str, Any]] = []
     gathered: list[Piece] = []
     size = 0  # of what is gathered
-    for key, path in files.items():
+    listed = telling(
+        files.items(), lambda n: f"{source}: {n:,} of {len(files):,} input files read", TELL_SECONDS
+    )
+    for key, path in listed:
         try:
             pieces = cut(path, key[1], shard_bytes)
             if pieces is None:  # a stream too large for one piece: written out once, as shards

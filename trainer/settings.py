@@ -15,16 +15,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from mixtures.amounts import parse_amount
+from pipeline.amounts import Amount, NumBytes, amount
 from pipeline.config import ConfigError, Settings, check, load
 
-
-def amount(value: object) -> object:
-    """`16k`, `2M`, `1.5B` -> int; anything else comes back for pydantic to judge."""
-    return parse_amount(value) if isinstance(value, str) else value
-
-
-Amount = Annotated[int, Field(ge=1), BeforeValidator(amount)]
+Tokens = Annotated[Amount, Field(ge=1)]
 
 
 class Model(Settings):
@@ -97,12 +91,12 @@ class Schedule(Settings):
 class Evaluate(Settings):
     """Bits per byte of the held-out sets."""
 
-    every: Literal["final"] | Amount = "final"  # only at the end, or also every so many tokens
-    max_bytes_per_set: Amount = 500_000  # the first documents by content hash: the same for all
+    every: Literal["final"] | Tokens = "final"  # only at the end, or also every so many tokens
+    max_bytes_per_set: NumBytes = Field(500_000, ge=1)  # the first documents by content hash
 
 
 class Checkpoint(Settings):
-    every: Literal["final"] | Amount = "final"  # only at the end, or also every so many tokens
+    every: Literal["final"] | Tokens = "final"  # only at the end, or also every so many tokens
     keep: int = Field(2, ge=1)  # newest ones that stay
 
 
@@ -116,8 +110,8 @@ class RunSettings(Settings):
     mixture: str  # path of mixture.yaml, relative to this file
     output: str | None = None  # folder of the run; default: runs/<name of the yaml file>
     model: Annotated[Model, BeforeValidator(preset)]
-    tokens: Amount  # length of the run
-    batch_tokens: Amount = 16_384  # of one step over all processes, in whole windows (at least 1)
+    tokens: Tokens  # length of the run
+    batch_tokens: Tokens = 16_384  # of one step over all processes, in whole windows (at least 1)
     micro_batch: int = Field(8, ge=1)  # windows of one forward pass of one process
     learning_rate: float = Field(3e-3, gt=0)  # peak
     weight_decay: float = Field(0.1, ge=0)  # on matrices only

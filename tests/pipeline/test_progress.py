@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pipeline import progress
+from pipeline.clock import telling
 from pipeline.files import read_json, write_json
 from pipeline.shards import load_shards
 from pipeline.watch import Stage, Watch
@@ -89,19 +91,86 @@ def stage(missing: int, made: int, cpu_seconds: float, **known: int) -> Stage:
     return Stage(missing, Path(), {}, made, cpu_seconds=cpu_seconds, **known)
 
 
+STAGES = {
+    "ingest": stage(10, 5, 10.0, documents=90, records=100, text_bytes=20_000_000),
+    "tokens": stage(10, 2, 2.0, documents=40, text_bytes=8_000_000),
+    "signatures": stage(10, 0, 0.0),
+    "pairs": stage(16, 0, 0.0),
+}
+
+
 def test_the_block_by_hand() -> None:
-    stages = {
-        "ingest": stage(10, 5, 10.0, documents=90, records=100, text_bytes=20_000_000),
-        "tokens": stage(10, 2, 2.0, documents=40, text_bytes=8_000_000),
-        "signatures": stage(10, 0, 0.0),
-        "pairs": stage(16, 0, 0.0),
-    }
     # left: 5 x 2 s + 8 x 1 s + 10 x 12/7 s = 35.1 s of CPU, at 12 s of CPU in 6 s
-    assert progress.seconds_left(stages, 6.0) == pytest.approx((10 + 8 + 120 / 7) / 2)
-    assert progress.block(stages, 6.0) == [
-        "90 documents, 20.0 MB of text, 3.33 MB/s, 90.0% kept, 7 of 46 steps, 0:06, "
-        "about 0:18 left",
-        "  ingest                   5 of 10           2.0 MB/s a core  90.0% kept",
-        "  tokens                   2 of 10           4.0 MB/s a core",
+    assert progress.seconds_left(STAGES, 6.0) == pytest.approx((10 + 8 + 120 / 7) / 2)
+    assert progress.block(STAGES, 6.0) == [
+        "7 of 46 steps, about 0:18 left, 0:06, 3.33 MB/s, 90.0% kept, 90 documents, "
+        "20.0 MB of text",
+        "  ingest  5 of 10  2.0 MB/s a core  90.0% kept",
+        "  tokens  2 of 10  4.0 MB/s a core",
     ]
-    assert progress.headline({"ingest": stage(3, 0, 0.0)}, 2.0) == "0 of 3 steps, 0:02"
+    assert progress.headline({"ingest": stage(3, 0, 0.0)}, 2.0) == ["0 of 3 steps", "0:02"]
+    assert progress.block({"ingest": stage(3, 0, 0.0)}, 2.0)[1:] == ["  ingest  0 of 3"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "head", "first"),
+    [
+        (60, "131,313 of 262,626 steps, about 38:28:46 left, 27:46:40", "  21.8 MB/s a core"),
+        (
+            80,
+            "131,313 of 262,626 steps, about 38:28:46 left, 27:46:40, 20.00 MB/s, 98.3% kept",
+            "  21.8 MB/s a core  98.3% kept",
+        ),
+        (
+            120,
+            "131,313 of 262,626 steps, about 38:28:46 left, 27:46:40, 20.00 MB/s, 98.3% kept, "
+            "590,000,000 documents",
+            "  21.8 MB/s a core  98.3% kept",
+        ),
+    ],
+)
+def test_a_large_block_fits_its_terminal(columns: int, head: str, first: str) -> None:
+    counts = {"documents": 590_000_000, "text_bytes": 2_000_000_000_000}
+    names = ("signals/language", "signals/fineweb", "tokens")
+    stages = {
+        "ingest": stage(65_656, 60_656, 91_743.0, records=600_000_000, **counts),
+        **{name: stage(65_656, 23_552, 99_000.0, **counts) for name in names},
+        "pairs": stage(2, 1, 1.0),
+    }
+    lines = progress.block(stages, 100_000.0, columns, 24)
+    assert len(lines) == 6
+    assert lines[0] == head
+    assert lines[1] == f"  ingest            60,656 of 65,656{first}"
+    assert max(map(len, lines)) <= columns
+
+
+def test_what_is_done_makes_way_in_a_low_terminal() -> None:
+    stages = {f"done-{n}": stage(3, 3, 1.0) for n in range(9)} | {"tokens": stage(3, 1, 1.0)}
+    lines = progress.block(stages, 2.0, 80, 6)
+    assert lines[1:] == ["  tokens  1 of 3"]
+
+
+def test_plain_lines_from_the_first_second(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(progress, "LINE_SECONDS", 0.05)
+    job = FakeJob(tmp_path)
+    with progress.shown(job, {"ingest": 2, "tokens": 2, "pairs": 1}):  # type: ignore[arg-type]
+        ingested(tmp_path, 0)
+        time.sleep(0.3)
+        record(tmp_path, "tokens", 0, documents=9)
+        time.sleep(0.3)
+    said = capsys.readouterr().err.splitlines()
+    assert [line for line in said if line.startswith("begins")] == [
+        "begins: ingest",
+        "begins: tokens",
+    ]
+    assert sum(line.startswith("1 of 5 steps, about ") for line in said) > 1
+
+
+def test_lines_come_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
+    assert list(telling("abc", lambda n: f"{n} of 3", 0.0)) == ["a", "b", "c"]
+    assert capsys.readouterr().err == "0 of 3\n1 of 3\n2 of 3\n"
+    assert list(telling("abc", lambda n: f"{n} of 3", 60.0)) == ["a", "b", "c"]
+    assert capsys.readouterr().err == ""

@@ -49,7 +49,7 @@ def test_changes_on_top(tmp_path: Path) -> None:
         ({"model": "04M"}, "key `model`: no model of this name; did you mean '0.4M'?"),
         (
             {"tokens": "2 million"},
-            "key `tokens`: not an amount of tokens: '2 million'; write",
+            "key `tokens`: not an amount: '2 million'; write",
         ),
         ({"tokens": 0}, "key `tokens`: Input should be greater than or equal to 1 (value 0)"),
         (
