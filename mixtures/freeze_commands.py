@@ -14,6 +14,7 @@ from mixtures.tokens import tokens_fingerprint
 from pipeline.config import check
 from pipeline.corpus import CorpusError
 from pipeline.files import write_json
+from pipeline.finished import reading
 from pipeline.freeze import (
     FROZEN_VERSION,
     MUST_AGREE,
@@ -25,7 +26,6 @@ from pipeline.freeze import (
     frozen_corpus,
 )
 from pipeline.settings import CorpusSettings
-from pipeline.store import folder
 
 
 def freeze(argv: list[str]) -> int:
@@ -49,16 +49,21 @@ def freeze(argv: list[str]) -> int:
 def frozen(place: str | Path) -> dict[str, Any]:
     """What a frozen file of a corpus or mixture holds."""
     if not str(place).endswith((".yaml", ".yml")):
-        return {"frozen": FROZEN_VERSION, "corpora": {"corpus": frozen_corpus(folder(place))}}
+        return {"frozen": FROZEN_VERSION, "corpora": {"corpus": _corpus(place)}}
     what = Path(place)
     mixture = load_mixture(what)
-    corpora = {name: frozen_corpus(Path(root)) for name, root in mixture.corpora.items()}
+    corpora = {name: _corpus(root) for name, root in mixture.corpora.items()}
     settings = mixture.model_dump(mode="json", by_alias=True, exclude={"corpora"})
     return {
         "frozen": FROZEN_VERSION,
         "corpora": corpora,
         "mixture": {"file": str(what.resolve()), "settings": settings, "packed": _packed(what)},
     }
+
+
+def _corpus(place: str | Path) -> dict[str, Any]:
+    with reading(place) as root:
+        return frozen_corpus(root)
 
 
 def _packed(path: Path) -> dict[str, dict[str, Any]]:
@@ -118,7 +123,7 @@ def verify(argv: list[str]) -> int:
         place = options.corpus or before["folder"]
         if options.rebuild:
             place = rebuild(before, options.rebuild, options.workers)
-        lines = differences(before, frozen_corpus(folder(place)))
+        lines = differences(before, _corpus(place))
         if not options.rebuild:  # which compared them first
             lines = _input_files(before) + lines
         same &= _told(f"corpus {name} ({place})", lines)

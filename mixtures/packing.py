@@ -27,7 +27,7 @@ import pyarrow as pa
 import xxhash
 
 from mixtures.tokens import TokenShards
-from pipeline import schema
+from pipeline import finished, schema
 from pipeline.files import file_hash, part_name, read_json, replacing, write_json
 
 POLICY = 1  # version of the rules of this file: part of the hash, so a change packs anew
@@ -138,10 +138,16 @@ def _measure(documents: Documents, parts: list[Documents], packing: Packing) -> 
     )
 
 
-def pack(root: Path, documents: Documents, packing: Packing) -> Packed:
+def pack(
+    root: Path, documents: Documents, packing: Packing, state: finished.State = None
+) -> Packed:
     """Write `packed/<selection hash>` of the corpus at `root`, unless it stands.
 
+    Args:
+        state: of the corpus when it was asked where the documents stand.
+
     Raises:
+        ChangedError: it is in another one.
         ValueError: a token id that the tokenizer does not have; names shard, row and remedy. Or
             what stands is not what was written.
     """
@@ -157,6 +163,7 @@ def pack(root: Path, documents: Documents, packing: Packing) -> Packed:
         shutil.rmtree(attempt, ignore_errors=True)  # of a killed process
         try:
             _write(attempt, parts, packed, TokenShards(root, packing.tokenizer))
+            finished.require(root, state)
             os.rename(attempt, folder)
         finally:
             shutil.rmtree(attempt, ignore_errors=True)
@@ -177,7 +184,7 @@ def _write(folder: Path, parts: list[Documents], packed: Packed, shards: TokenSh
 
 
 def folder_of(root: Path, selection: str) -> Path:
-    return root / "packed" / selection
+    return finished.home(root) / "packed" / selection
 
 
 def read_packed(folder: Path, *, hashes: bool = False) -> Packed:

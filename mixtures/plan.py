@@ -22,6 +22,7 @@ from mixtures.select import Selection, select
 from mixtures.spec import Mixture, load_mixture
 from mixtures.tokens import TokenShards, tokens_fingerprint
 from pipeline.config import ConfigError
+from pipeline.finished import home
 
 
 @dataclass(frozen=True)
@@ -128,10 +129,10 @@ def plan_selection(mixture: Mixture, selection: Selection, tokens: int, write: b
         _check_epochs(name, measured[name], needed[name], source.max_epochs, tokens)
     if write:
         for name, documents in selection.documents.items():
-            pack(roots[name], documents, packing[name])
+            pack(roots[name], documents, packing[name], selection.states[roots[name]])
     realised = schedule.realised()
     counts = {count.name: count for count in selection.counts}
-    shards = TokenShards(next(iter(roots.values())), selection.tokenizer)
+    shards = TokenShards(home(next(iter(roots.values()))), selection.tokenizer)
     return Plan(
         tokens=tokens,
         sequence_length=mixture.sequence_length,

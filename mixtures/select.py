@@ -19,6 +19,7 @@ from mixtures.copies import first_of_each, preferred_order, without_near
 from mixtures.packing import Documents
 from mixtures.spec import Mixture
 from mixtures.tokens import TokenShards, tokenizer_of
+from pipeline import finished
 from pipeline.config import ConfigError
 from pipeline.corpus import part_paths
 from pipeline.files import part_number
@@ -47,6 +48,7 @@ class Selection:
     heldout: int  # documents that some `where` selects and that are held out
     overlap: int  # documents that several sources select; the first has them
     unclaimed: tuple[Unclaimed, ...]  # documents that no source wants
+    states: dict[Path, finished.State]  # of the corpora: where documents stand holds in these
 
     def counted(self) -> dict[str, Any]:
         """All counts, for JSON."""
@@ -64,9 +66,11 @@ def select(mixture: Mixture) -> Selection:
     Raises:
         ConfigError: a predicate is NULL for some document, two sources select one document, or a
             source selects nothing.
+        ChangedError: a corpus changed meanwhile.
     """
     used = sorted({source.corpus for source in mixture.sources.values()})
     roots = {name: Path(mixture.corpora[name]) for name in used}
+    states = {root: finished.state(root) for root in roots.values()}
     tokenizer = tokenizer_of(list(roots.values()))
     excluded = heldout_hashes([Path(root) for root in mixture.corpora.values()])
     found = [candidates(mixture, name, excluded) for name in used]
@@ -108,6 +112,8 @@ def select(mixture: Mixture) -> Selection:
                 num_bytes=int(chosen.num_bytes.sum()),
             )
         )
+    for root, state in states.items():
+        finished.require(root, state)
     return Selection(
         tokenizer=tokenizer,
         documents=documents,
@@ -115,6 +121,7 @@ def select(mixture: Mixture) -> Selection:
         heldout=sum(f.heldout for f in found),
         overlap=overlap,
         unclaimed=tuple(row for f in found for row in f.unclaimed),
+        states=states,
     )
 
 

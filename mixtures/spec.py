@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
-from pipeline import store
+from pipeline import finished, store
 from pipeline.config import ConfigError, Settings, load
 from pipeline.objects import is_url
 
@@ -103,7 +103,7 @@ def load_mixture(path: str | Path) -> Mixture:
     mixture = load(path, Mixture)
     base = path.resolve().parent
     corpora = {
-        name: str(store.folder(place) if is_url(place) else base / place)
+        name: str(finished.standing(store.folder(place) if is_url(place) else base / place))
         for name, place in mixture.corpora.items()
     }
     for name, folder in corpora.items():

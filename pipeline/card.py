@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from pipeline import store
 from pipeline.corpus import manifest
 from pipeline.files import read_json, replacing
+from pipeline.finished import reading
 from pipeline.report import funnel
 from pipeline.sql import ask
 
@@ -45,7 +45,8 @@ def main(argv: list[str]) -> int:
     parser.add_argument("corpus", help="folder of a corpus, or its address on a store")
     parser.add_argument("--output", type=Path, help="file to write; default: standard output")
     options = parser.parse_args(argv)
-    text = card(store.folder(options.corpus))
+    with reading(options.corpus) as root:
+        text = card(root)
     if options.output is None:
         print(text, end="")
         return 0

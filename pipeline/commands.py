@@ -7,9 +7,10 @@ import json
 import os
 from pathlib import Path
 
-from pipeline import heap, runners, store
+from pipeline import heap, runners
 from pipeline.config import load
 from pipeline.files import read_json
+from pipeline.finished import reading
 from pipeline.prices import Prices, keep_prices
 from pipeline.settings import load_corpus
 
@@ -131,9 +132,8 @@ def report(argv: list[str]) -> int:
     arguments = parser.parse_args(argv)
     from pipeline.report import funnel, summary
 
-    root = store.folder(arguments.corpus)
-    if arguments.json:
-        print(json.dumps(funnel(root), ensure_ascii=False, indent=1))
-    else:
-        print(summary(root))
+    with reading(arguments.corpus) as root:
+        as_json = arguments.json
+        told = json.dumps(funnel(root), ensure_ascii=False, indent=1) if as_json else summary(root)
+    print(told)
     return 0

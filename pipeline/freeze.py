@@ -18,6 +18,7 @@ from pipeline.corpus import CorpusError, manifest
 from pipeline.digests import table_digests
 from pipeline.files import file_hash, read_json, read_sealed
 from pipeline.fingerprint import code, versions
+from pipeline.finished import home
 from pipeline.settings import CorpusSettings
 from pipeline.staleness import FILTERS, SIMPLIFIED
 
@@ -55,7 +56,7 @@ def frozen_corpus(root: Path) -> dict[str, Any]:
     models = [FILTERS / name for group in settings.signals for name in GROUPS[group].files]
     return {
         "name": found["name"],
-        "folder": store.place(root),
+        "folder": store.place(home(root)),
         "format": found["format"],
         "settings": {k: v for k, v in found["settings"].items() if k != "output"},
         "inputs": {f"{f['source']}/{f['file']}": f"{f['bytes']} {f['hash']}" for f in inputs},

@@ -14,8 +14,8 @@ from typing import Any
 import duckdb
 
 from filters.presets import PRESETS, needs, reasons
-from pipeline import store
 from pipeline.corpus import CorpusError
+from pipeline.finished import reading
 from pipeline.rejects import read_again
 from pipeline.sql import connect
 
@@ -40,7 +40,8 @@ def main(argv: list[str]) -> int:
     parser.add_argument("what", help="id, content_hash, address, or words of the text")
     parser.add_argument("--json", action="store_true", help="everything, as one JSON object")
     options = parser.parse_args(argv)
-    found = inspect(store.folder(options.corpus), options.what)
+    with reading(options.corpus) as root:
+        found = inspect(root, options.what)
     if options.json:
         print(json.dumps(found, ensure_ascii=False, indent=1, default=str))
     else:

@@ -21,6 +21,7 @@ from pipeline import (
     accounts,
     attach,
     corpus,
+    finished,
     frozen,
     merged,
     objects,
@@ -94,7 +95,7 @@ def prepare(
         made = missing(job)
         if made or damaged or not _described(job):
             _say_what_changed(job)
-            (root / "corpus.json").unlink(missing_ok=True)
+            finished.set_aside(root)
             remove_temporaries(root)
             publish.begin(root)
             if made:
@@ -109,6 +110,7 @@ def prepare(
             timings.write(root)
             write_json(root / "corpus.json", _manifest(job, attached, merged.renew(job)))
             publish.finish(root)
+        finished.drop(root)
         return Prepared(root, corpus.manifest(root), made, time.perf_counter() - began)
 
 
@@ -219,7 +221,7 @@ def _described(job: Job) -> bool:
 
 def _say_what_changed(job: Job) -> None:
     """Name the stages of a finished corpus whose own settings, code or versions are other now."""
-    path = job.root / "corpus.json"
+    path = finished.standing(job.root) / "corpus.json"
     if not path.exists():
         return
     before = read_json(path)["stages"]

@@ -16,6 +16,7 @@ from typing import Any
 
 import xxhash
 
+from pipeline import finished
 from pipeline.clock import telling
 from pipeline.config import ConfigError
 from pipeline.files import OUR_DISK, file_hash, read_json, read_sealed, write_json, write_sealed
@@ -118,6 +119,7 @@ def plan_shards(
     planned = {"shard_bytes": shard_bytes, "files": entries, "shards": shards}
     _cut_again(root, planned, files)
     if planned != known:
+        finished.set_aside(root)
         write_sealed(path, planned, indent=None)
     return load_shards(root)
 

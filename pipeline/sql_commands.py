@@ -15,8 +15,8 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from pipeline import store
 from pipeline.files import replacing
+from pipeline.finished import reading
 from pipeline.sql import ask
 from pipeline.syntax import SqlError, TableMacros, text_literal
 from pipeline.views import STANDARD_VIEWS
@@ -49,10 +49,10 @@ def main(argv: list[str], macros: TableMacros | None = None) -> int:
         raise SqlError("Parquet is not for a screen; add --output FILE.parquet")
     if options.format == "table" and options.output is not None:
         raise SqlError("--output needs --format csv, json or parquet")
-    statement, corpus = options.statement, store.folder(options.corpus)
     with (
         _ended_after(options.timeout + GRACE_SECONDS),
-        ask(corpus, statement, macros=macros or {}, timeout_seconds=options.timeout) as rows,
+        reading(options.corpus) as root,
+        ask(root, options.statement, macros=macros or {}, timeout_seconds=options.timeout) as rows,
     ):
         if options.format == "table":
             _show(rows)

@@ -74,8 +74,22 @@ def folder(corpus: str | Path) -> Path:
     if not objects.is_url(str(corpus)):
         return Path(corpus)
     root = cache(str(corpus))
-    pull(root)
+    if not _written_here(root):  # who writes brings its folder up to date itself
+        pull(root)
     return root
+
+
+def _written_here(root: Path) -> bool:
+    """Whether a process of this machine holds the folder (see corpus.locked), and its lease."""
+    mirror = of(root)
+    if mirror is None or mirror.number == 0:
+        return False
+    with open(root / ".lock", "a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
 
 
 def place(root: Path) -> str:

@@ -107,6 +107,7 @@ def garbage(root: Path, found: Inventory) -> list[Garbage]:
     left += [(p, "left by a killed attempt") for p in sorted((root / "packed").glob(".*.attempt"))]
     if (root / "corpus.json").exists():
         known = manifest(root)
+        left += [(p, "left by a killed attempt") for p in sorted(root.glob(".finished*"))]
         left += _packed(root, found)
         left += _tokens(root, known["tokenizer"]["hash"], found)
         kept = {"normalize", *known["signals"]}

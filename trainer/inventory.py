@@ -20,6 +20,7 @@ from mixtures.commands import table
 from pipeline import store
 from pipeline.config import load
 from pipeline.files import read_json
+from pipeline.finished import standing
 from pipeline.objects import is_url
 from pipeline.prices import Prices
 from pipeline.schema import FORMAT_VERSION
@@ -129,11 +130,8 @@ def num_bytes(path: Path) -> int:
         return store.num_bytes(path)
     if path.is_file():
         return path.stat().st_size
-    return sum(
-        os.lstat(os.path.join(place, name)).st_size
-        for place, _, files in os.walk(path)
-        for name in files
-    )
+    found = (os.lstat(f"{place}/{name}") for place, _, files in os.walk(path) for name in files)
+    return sum({stat.st_ino: stat.st_size for stat in found}.values())  # links count once
 
 
 # --- the verb -------------------------------------------------------------------------------------
@@ -180,9 +178,10 @@ def listed(found: Inventory, prices: Prices | None = None) -> Iterator[tuple[str
 
 
 def _corpus(root: Path) -> str:
-    if not (root / "corpus.json").exists():
+    folder = standing(root)
+    if not (folder / "corpus.json").exists():
         return "unfinished"
-    found = read_json(root / "corpus.json")
+    found = read_json(folder / "corpus.json")
     if found["format"] != FORMAT_VERSION:
         return f"format {found['format']}: another version of assay reads it"
     stages = found["stages"]
@@ -190,6 +189,7 @@ def _corpus(root: Path) -> str:
     return (
         f"{totals['ingest'].get('documents', 0):,} documents, "
         f"{totals['tokens'].get('tokens', 0):,} tokens"
+        + ("; a run is changing it" if folder != root else "")
     )
 
 

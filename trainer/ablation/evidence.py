@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from pipeline.files import read_json
+from pipeline.finished import standing
 from pipeline.report import funnel
 from trainer.ablation import charts
 from trainer.ablation.render import Section, Table
@@ -153,7 +154,7 @@ def funnels(study: Study) -> list[Section]:
                         "" if row["bytes"] is None else f"{row['bytes'] / 1e6:,.1f}",
                         row["note"],
                     )
-                    for row in funnel(Path(root))
+                    for row in funnel(standing(Path(root)))
                 ),
                 frozenset({1, 2}),
             ),

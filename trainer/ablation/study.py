@@ -19,6 +19,7 @@ from pipeline.config import ConfigError, Model, Settings, check, load
 from pipeline.corpus import manifest
 from pipeline.files import read_json
 from pipeline.fingerprint import code, fingerprint, versions
+from pipeline.finished import home, standing
 from trainer.settings import FREE_KEYS, RunSettings, load_run
 
 CODE = ("trainer.loop", "trainer.evaluate")  # modules that, with all they import, make the loss
@@ -132,6 +133,7 @@ def load_study(path: str | Path) -> Study:
     folder = base / (settings.output or f"runs/studies/{path.stem}")
     mixture_path = base / settings.base.mixture
     mixture = load_mixture(mixture_path).model_dump(mode="json", by_alias=True)
+    mixture["corpora"] = {k: str(home(Path(v))) for k, v in mixture["corpora"].items()}
     run = load_run(base / settings.base.run).model_dump(mode="json")
     arms = {
         name: _arm(path, name, arm, mixture, run, mixture_path.parent)
@@ -211,6 +213,7 @@ def _key(mixture: dict[str, Any], run: dict[str, Any], corpora: dict[str, str]) 
 
 def _contents(root: Path) -> str:
     """Hash of what a finished corpus holds, by its commit records; a moved corpus keeps it."""
+    root = standing(root)
     manifest(root)  # refuses what is no finished corpus
     records = sorted((root / "stats").rglob("part-*.json"))
     outputs = [sorted(read_json(record)["outputs"].items()) for record in records]
