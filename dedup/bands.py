@@ -53,8 +53,10 @@ def key_records(keys: Keys, has_shingles: npt.NDArray[np.bool_], part: int) -> t
 
 
 def sort_records(keys: Keys, docs: Docs) -> tuple[Keys, Docs]:
-    """Records ordered by (key, doc), so that their order never depends on how they arrived."""
-    order = np.lexsort((docs, keys))
+    """Records ordered by (key, doc). Those of one key must come with ascending docs, as from one
+    shard after another: then a sort by key alone will do, which merges runs that are sorted.
+    """
+    order = np.argsort(keys, kind="stable")
     return keys[order], docs[order]
 
 

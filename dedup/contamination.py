@@ -1,9 +1,9 @@
 """Which documents hold held-out text: exact matching over shingles.
 
 The held-out side is small and fixed, so it is indexed once: its hashes, sorted, with a directory by
-top bits, 14 bytes a shingle. Hashes are uniform and a document's are sorted, so a look-up is one
-step into the directory, in ascending order, and nearly always ends there: a document that shares
-nothing costs some nanoseconds a shingle, a small part of making them.
+top bits and a bit for each value of more of them, 16 to 18 bytes a shingle. Hashes are uniform and
+a document's are sorted, so a look-up is one bit, in ascending order, and nearly always ends there:
+a document that shares nothing costs a few nanoseconds a shingle, a small part of making them.
 
 Containment, |A & H| / min(|A|, |H|), finds a held-out text quoted inside a long page, and a piece
 of a long held-out text that became a page of its own; Jaccard would see neither. A near copy by
@@ -29,6 +29,7 @@ MIN_SHINGLES = 9
 
 Texts = npt.NDArray[np.int32]
 MOST_BITS = 4  # of a hash, by which an index is sorted piece by piece
+BITS = 16  # of `present` for a shingle, at least: one look-up in 16 to 32 goes on for nothing
 
 
 class Index(NamedTuple):
@@ -38,13 +39,14 @@ class Index(NamedTuple):
     texts: Texts
     sizes: npt.NDArray[np.int64]  # shingles of each held-out text
     directory: npt.NDArray[np.uint32]  # hashes with top bits b: [directory[b], directory[b + 1])
+    present: npt.NDArray[np.uint8]  # bit b, lowest first: does a hash with top bits b stand here?
 
 
 def build_index(hashes: Hashes, offsets: Offsets) -> Index:
     """Index the held-out texts whose shingles these are, as from `shingles`."""
     pieces = list(sorted_pieces([by_hash(hashes, offsets)]))
     hashes, texts = (np.concatenate(column) for column in zip(*pieces, strict=True))
-    return Index(hashes, texts, np.diff(offsets), directory(hashes))
+    return Index(hashes, texts, np.diff(offsets), directory(hashes), presence(hashes))
 
 
 def by_hash(hashes: Hashes, offsets: Offsets, first: int = 0) -> tuple[Hashes, Texts]:
@@ -71,6 +73,14 @@ def directory(hashes: Hashes) -> npt.NDArray[np.uint32]:
     bits = max(1, int(len(hashes) // 4).bit_length())
     borders = np.arange(1 << bits, dtype=np.uint64) << np.uint64(64 - bits)
     return np.append(np.searchsorted(hashes, borders), len(hashes)).astype(np.uint32)
+
+
+def presence(hashes: Hashes) -> npt.NDArray[np.uint8]:
+    """A bit for each value of as many top bits as make BITS of them a hash."""
+    bits = max(3, (BITS * len(hashes)).bit_length())
+    present = np.zeros(1 << (bits - 3), np.uint8)
+    _mark(hashes, present)
+    return present
 
 
 def matches(
@@ -104,21 +114,36 @@ def matches(
 
 
 @kernel
+def _shift(entries: int) -> np.uint64:
+    """By how much a hash is shifted to be a number below `entries`, a power of two."""
+    shift = np.uint64(64)
+    while entries > 1:
+        entries >>= 1
+        shift -= np.uint64(1)
+    return shift
+
+
+@kernel
+def _mark(hashes: Array, present: Array) -> None:
+    shift = _shift(8 * len(present))
+    for h in hashes:
+        bit = h >> shift
+        present[bit >> np.uint64(3)] |= np.uint8(1) << np.uint8(bit & np.uint64(7))
+
+
+@kernel
 def _count_shared(
     held: Array,
     texts: Array,
     sizes: Array,
     directory: Array,
+    present: Array,
     hashes: Array,
     offsets: Array,
     containment: float,
     jaccard: float,
 ) -> tuple[Array, Array, Array]:
-    shift = np.uint64(64)
-    entries = len(directory) - 1
-    while entries > 1:
-        entries >>= 1
-        shift -= np.uint64(1)
+    shift, bit_shift = _shift(len(directory) - 1), _shift(8 * len(present))
     counts = np.zeros(len(sizes), np.int64)
     touched = np.empty(len(sizes), np.int64)
     found = np.empty((16, 3), np.int64)  # document, held-out text, shared shingles
@@ -126,6 +151,9 @@ def _count_shared(
     for document in range(len(offsets) - 1):
         num_touched = 0
         for h in hashes[offsets[document] : offsets[document + 1]]:
+            bit = h >> bit_shift
+            if not present[bit >> np.uint64(3)] >> np.uint8(bit & np.uint64(7)) & 1:
+                continue
             bucket = h >> shift
             for k in range(directory[bucket], directory[bucket + np.uint64(1)]):
                 if held[k] == h:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,11 +21,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 import xxhash
 
 from pipeline.config import ConfigError
 from pipeline.files import replacing, write_json
+from pipeline.literals import count_literals
 from pipeline.settings import Tokenizer
 from pipeline.tokenizer_engines import (
     ENGINES,
@@ -88,10 +87,6 @@ class Encoder:
     def _encode_text(self) -> EncodeText:
         return loaded(self.engine, self.json)
 
-    @cached_property
-    def _literal_pattern(self) -> str:
-        return "|".join(re.escape(literal) for literal in self.literals)
-
     def encode(self, texts: pa.Array) -> tuple[npt.NDArray[Any], Offsets, npt.NDArray[np.int32]]:
         """Token ids of a batch of texts (string array, no nulls).
 
@@ -100,13 +95,7 @@ class Encoder:
         """
         ids, offsets = self._encode_text(texts)
         ids, offsets = _surround(ids.astype(self.dtype), offsets, self.bos_id, self.eos_id)
-        return ids, offsets, self.count_literals(texts)
-
-    def count_literals(self, texts: pa.Array) -> npt.NDArray[np.int32]:
-        if not self.literals:
-            return np.zeros(len(texts), np.int32)
-        counts = pc.count_substring_regex(texts, self._literal_pattern)
-        return np.asarray(counts).astype(np.int32)
+        return ids, offsets, count_literals(texts, self.literals)
 
 
 def load(settings: Tokenizer, engine: Engine = "tokenizers") -> Encoder:

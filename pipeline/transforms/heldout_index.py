@@ -1,6 +1,6 @@
 """The shingles of all held-out texts as files, which all workers of a machine map: their pages are
 in memory once, and go when memory is short. At 20 GB of text, 0.5 % held out, 17 million shingles
-are 240 MB; each worker on its own would hold them, and twice as much while it builds them.
+are 280 MB; each worker on its own would hold them, and twice as much while it builds them.
 """
 
 from __future__ import annotations
@@ -38,11 +38,12 @@ def write(root: Path, ngram: int) -> None:
         first += len(batch)
     runs = runs or [(np.zeros(0, np.uint64), np.zeros(0, np.int32))]
     num = sum(len(hashes) for hashes, _ in runs)
-    hashes_path, texts_path, sizes_path, directory_path = outputs(root)
+    hashes_path, texts_path, sizes_path, directory_path, present_path = outputs(root)
     with (
         replacing(hashes_path) as hashes_file,
         replacing(texts_path) as texts_file,
         replacing(directory_path) as directory_file,
+        replacing(present_path) as present_file,
     ):
         with open(hashes_file, "wb") as hashes_out, open(texts_file, "wb") as texts_out:
             for out, kind in ((hashes_out, "<u8"), (texts_out, "<i4")):
@@ -52,6 +53,7 @@ def write(root: Path, ngram: int) -> None:
                 hashes_out.write(piece_hashes.data)
                 texts_out.write(piece_texts.data)
         _save(directory_file, contamination.directory(_mapped(hashes_file)))
+        _save(present_file, contamination.presence(_mapped(hashes_file)))
     with replacing(sizes_path) as sizes_file:
         _save(sizes_file, np.concatenate(sizes))
 
