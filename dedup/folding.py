@@ -27,7 +27,8 @@ import unicodedata
 import numpy as np
 import numpy.typing as npt
 
-from kernels.han import TRADITIONAL_TO_SIMPLIFIED
+from kernels.cache import kept_arrays
+from kernels.han import SIMPLIFIED, TRADITIONAL_TO_SIMPLIFIED
 
 # Letters that are words of their own, as ranges, since unicodedata knows no scripts: Han with the
 # Suzhou numerals; kana with ー; the extensions of both.
@@ -86,6 +87,12 @@ def fold(text: str) -> str:
 @functools.cache
 def fold_table() -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], int]:
     """Table over code points, its expansions, and the most words that one byte of text can be."""
+    table, expansions, words_per_byte = kept_arrays([__file__, SIMPLIFIED], _fold_table)
+    return table, expansions, int(words_per_byte)
+
+
+def _fold_table() -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+    """The same, worked out: 250 ms, 10 from the cache."""
     table = np.full(1 << 21, BREAK, np.int32)  # whatever four bytes can spell
     expansions: list[int] = []
     words_per_byte = 1
@@ -108,4 +115,4 @@ def fold_table() -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], int]:
             expansions += [len(entries), *entries]
             num_bytes = len(char.encode())
             words_per_byte = max(words_per_byte, -(-len(_WORD.findall(folded)) // num_bytes))
-    return table, np.array(expansions, np.int32), words_per_byte
+    return table, np.array(expansions, np.int32), np.array(words_per_byte)

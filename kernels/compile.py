@@ -5,20 +5,16 @@ or of the constants that it froze. So the cache folder's name holds the hash of 
 that declares kernels: another version of the code looks into another folder. It must be set before
 the first kernel is declared, which is why nothing else in the project names `numba.njit`. A
 constant that a kernel freezes must therefore stand in a file with kernels.
-
-The folder is the first one that can be written: NUMBA_CACHE_DIR, the user's cache folder, the
-temporary folder (read-only installs, workers without a home).
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
-import tempfile
-from collections.abc import Iterable
 from pathlib import Path
 
 import numba
+
+from kernels.cache import cache_bases, cache_folder
 
 ROOT = Path(__file__).resolve().parent.parent
 KERNEL_FOLDERS = ("kernels", "filters", "dedup")
@@ -33,34 +29,6 @@ def source_hash(root: Path = ROOT) -> str:
             if b"kernels.compile import" in source or folder == "kernels":
                 digest.update(str(path.relative_to(root)).encode() + b"\0" + source + b"\0")
     return digest.hexdigest()
-
-
-def cache_bases() -> list[Path]:
-    """Where caches may live, best first."""
-    user = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    bases = [os.environ.get("NUMBA_CACHE_DIR"), user, tempfile.gettempdir()]
-    return [Path(base) for base in bases if base]
-
-
-def cache_folder(bases: Iterable[Path], name: str) -> Path:
-    """`assay/<name>` under the first of `bases` in which a file can be made.
-
-    Raises:
-        OSError: none of them can be written.
-    """
-    tried = []
-    for base in bases:
-        folder = base / "assay" / name
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=folder):
-                return folder
-        except OSError as error:
-            tried.append(f"{folder}: {error.strerror}")
-    raise OSError(
-        f"no folder for compiled kernels can be written ({'; '.join(tried)}); "
-        "set NUMBA_CACHE_DIR to one that can"
-    )
 
 
 # The module attribute, not the environment: it holds even if numba was imported before us.

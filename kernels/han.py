@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-_TABLE = Path(__file__).with_name("simplified.tsv").read_text(encoding="utf-8")
+SIMPLIFIED = Path(__file__).with_name("simplified.tsv")
 
-TRADITIONAL_TO_SIMPLIFIED: dict[str, str] = {line[0]: line[2] for line in _TABLE.splitlines()}
+TRADITIONAL_TO_SIMPLIFIED: dict[str, str] = {
+    line[0]: line[2] for line in SIMPLIFIED.read_text(encoding="utf-8").splitlines()
+}

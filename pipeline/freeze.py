@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from filters.signals import GROUPS
+from kernels.han import SIMPLIFIED
 from pipeline import store
 from pipeline.config import check
 from pipeline.corpus import CorpusError, manifest
@@ -20,7 +21,7 @@ from pipeline.files import file_hash, read_json, read_sealed
 from pipeline.fingerprint import code, versions
 from pipeline.finished import home
 from pipeline.settings import CorpusSettings
-from pipeline.staleness import FILTERS, SIMPLIFIED
+from pipeline.staleness import FILTERS
 
 FROZEN_VERSION = 1
 # Modules of pipeline/transforms.

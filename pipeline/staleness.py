@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from filters.signals import GROUPS
+from kernels.han import SIMPLIFIED
 from pipeline import corpus, frozen, store
 from pipeline.files import file_hash, read_json
 from pipeline.fingerprint import code, fingerprint, versions
@@ -26,7 +27,6 @@ from pipeline.tokenizer import Encoder
 from pipeline.transforms import heldout
 
 FILTERS = Path(__file__).resolve().parent.parent / "filters"
-SIMPLIFIED = FILTERS.parent / "kernels" / "simplified.tsv"
 TRANSFORMS = "pipeline.transforms"
 
 

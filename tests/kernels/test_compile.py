@@ -3,7 +3,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import numba
-import pytest
 
 from kernels import compile as compiling
 
@@ -24,20 +23,6 @@ def test_source_hash_follows_every_kernel_file(tmp_path: Path) -> None:
     (tmp_path / "dedup" / "plain.py").write_text("X = 1\n")
     assert len({empty, first, second}) == 3
     assert compiling.source_hash(tmp_path) == second
-
-
-def test_folder_that_cannot_be_made_falls_through_to_the_next(tmp_path: Path) -> None:
-    blocked = tmp_path / "file"
-    blocked.write_text("not a folder")
-    good = tmp_path / "good"
-    assert compiling.cache_folder([blocked, good], "k") == good / "assay" / "k"
-
-
-def test_error_names_every_folder_and_the_remedy(tmp_path: Path) -> None:
-    blocked = tmp_path / "file"
-    blocked.write_text("not a folder")
-    with pytest.raises(OSError, match=r"file/assay/k: .*set NUMBA_CACHE_DIR"):
-        compiling.cache_folder([blocked], "k")
 
 
 def test_kernel_compiles_and_is_cached() -> None:
