@@ -49,7 +49,7 @@ def write_corpus(root: Path, parts: int, groups: int, rows: int) -> None:
         for part in range(1, parts):
             shutil.copyfile(first, first.with_name(part_name(part)))
         if parts >= MANY_PARTS:
-            paths = [first.with_name(part_name(part)) for part in range(parts)]
+            paths = [str(first.with_name(part_name(part))) for part in range(parts)]
             for block in range(0, parts, BLOCK_PARTS):
                 output = root / merged_folder(name) / part_name(block // BLOCK_PARTS)
                 merge(paths[block : block + BLOCK_PARTS], output)

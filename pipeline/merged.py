@@ -5,6 +5,7 @@ DuckDB takes 0.15 ms for every Parquet file and 0.1 to 0.8 ms more for the foote
 from MANY_PARTS parts on, `prepare` keeps each BLOCK_PARTS parts of a table as one file more, which
 has `part` and `file_row_number` as columns, but no text; corpus.json names the tables. It costs
 about a tenth of the text on disk. Attached groups are narrow, and read from their parts.
+Of a corpus on a store columns are read by ranges, so that no text comes to the machine that merges.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import functools
 import itertools
 import shutil
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +22,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline import accounts
-from pipeline.corpus import once
+from pipeline.corpus import location, once
 from pipeline.files import part_name, part_number, replacing
 from pipeline.fingerprint import fingerprint
+from pipeline.ranges import open_file
 from pipeline.relations import NOT_MERGED, merged_folder
 from pipeline.stages import Job
+from pipeline.store import REQUESTS
 
 VERSION = 1  # of the form of a block: part of its fingerprint
 MANY_PARTS = 1_000
 BLOCK_PARTS = 256
 ROW_GROUP_ROWS = 122_880  # DuckDB's own
+RANGE_BYTES = 1 << 16  # of a store: the columns beside the text, not the text between them
 PLACE = pa.schema([("part", pa.int32()), ("file_row_number", pa.int64())])
 
 
@@ -54,11 +59,9 @@ def renew(job: Job) -> list[str]:
             reads = [(job.record_name(stage), part, prints[part]) for part in parts]
             wanted = fingerprint(VERSION, [(path, hashes[path]) for path in paths])
             output = job.root / merged_folder(table) / part_name(block)
-            sources = [job.root / path for path in paths]
-            work = functools.partial(merge, sources, output)
-            once(
-                job.root, merged_folder(table), block, wanted, [output], work, reads, (f"{table}/",)
-            )
+            work = functools.partial(_merge, job.root, job.record_name(stage), table, parts, output)
+            own = (f"{table}/",)
+            once(job.root, merged_folder(table), block, wanted, [output], work, reads, own, own)
             kept.add(f"{merged_folder(table)}/{output.stem}")
     for above in (job.root, job.root / "stats"):
         for path in (above / "merged").rglob("part-*"):
@@ -77,12 +80,17 @@ def _hashes(job: Job) -> dict[str, str]:
     }
 
 
-def merge(paths: list[Path], output: Path) -> dict[str, Any]:
-    """One block of the parts at `paths`; returns counters."""
+def _merge(root: Path, stage: str, table: str, parts: list[int], output: Path) -> dict[str, Any]:
+    names = [f"{table}/{part_name(part)}" for part in parts]
+    return merge([location(root, stage, *of) for of in zip(parts, names, strict=True)], output)
+
+
+def merge(places: list[str], output: Path) -> dict[str, Any]:
+    """One block of the parts at `places`; returns counters."""
     rows = 0
     writer: pq.ParquetWriter | None = None
     with replacing(output) as temporary:
-        for table in _row_groups(paths):
+        for table in _row_groups(places):
             writer = writer or pq.ParquetWriter(temporary, table.schema, compression="zstd")
             writer.write_table(table, row_group_size=max(1, len(table)))
             rows += len(table)
@@ -91,22 +99,24 @@ def merge(paths: list[Path], output: Path) -> dict[str, Any]:
     return {"rows": rows}
 
 
-def _row_groups(paths: list[Path]) -> Iterator[pa.Table]:
+def _row_groups(places: list[str]) -> Iterator[pa.Table]:
     waiting: list[pa.Table] = []
-    for path in paths:
-        waiting.append(_placed(path))
-        if sum(map(len, waiting)) >= ROW_GROUP_ROWS:
-            yield pa.concat_tables(waiting)
-            waiting = []
+    with ThreadPoolExecutor(REQUESTS) as pool:
+        for begin in range(0, len(places), REQUESTS):  # memory holds what is asked for at once
+            waiting += pool.map(_placed, places[begin : begin + REQUESTS])
+            if sum(map(len, waiting)) >= ROW_GROUP_ROWS:
+                yield pa.concat_tables(waiting)
+                waiting = []
     if waiting:
         yield pa.concat_tables(waiting)
 
 
-def _placed(path: Path) -> pa.Table:
+def _placed(place: str) -> pa.Table:
     """A part without text, and where each row stands."""
-    file = pq.ParquetFile(path)
-    table = file.read([name for name in file.schema_arrow.names if name not in NOT_MERGED])
-    place = [pa.array([part_number(path)] * len(table), pa.int32()), pa.array(range(len(table)))]
-    for field, values in zip(PLACE, place, strict=True):
+    with open_file(place, RANGE_BYTES) as opened:
+        file = pq.ParquetFile(opened, pre_buffer=True)
+        table = file.read([name for name in file.schema_arrow.names if name not in NOT_MERGED])
+    part = pa.array([part_number(Path(place))] * len(table), pa.int32())
+    for field, values in zip(PLACE, [part, pa.array(range(len(table)))], strict=True):
         table = table.append_column(field, values.cast(field.type))
     return table

@@ -22,14 +22,18 @@ class ReadError(Exception):
     take for broken data: records would be rejected that are whole."""
 
 
-def open_file(path: str) -> IO[bytes]:
-    """A seekable binary file; `path` is local or of a store (s3://, gs://, hf://, https://)."""
+def open_file(path: str, range_bytes: int = RANGE_BYTES) -> IO[bytes]:
+    """A seekable binary file; `path` is local or of a store (s3://, gs://, hf://, https://).
+
+    Args:
+        range_bytes: the least that is asked for at once; few, where it is read here and there.
+    """
     if not objects.is_url(path):
         return open(path, "rb")
     store, inner = objects.open_store(path)
     size = objects.info(path)["size"]
     if size == 0 or _has_ranges(path):
-        return io.BufferedReader(Ranges(path, store, inner, size), RANGE_BYTES)
+        return io.BufferedReader(Ranges(path, store, inner, size), range_bytes)
     return io.BufferedReader(Stream(path, store, inner), RANGE_BYTES)
 
 

@@ -49,11 +49,11 @@ def _run(settings: Path, moment: int, told: Path) -> None:
                 os.kill(os.getpid(), signal.SIGKILL)
 
     files.os.replace = replace  # type: ignore[assignment]
-    prepare._run = _stages  # type: ignore[assignment]
+    prepare._run = run_stages  # type: ignore[assignment]
     prepare.prepare(load_corpus(settings), runners.Chosen("inline", 1))
 
 
-def _stages(job: Job, *_: object) -> None:
+def run_stages(job: Job, *_: object) -> None:
     """All stages in the order of the job; text stages that follow each other in one sweep."""
     for kind, group in itertools.groupby(job.stages, key=_kind):
         names = tuple(group)

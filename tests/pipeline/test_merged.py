@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import shutil
+import uuid
 from pathlib import Path
 from typing import Any
 
+import kills
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from pipeline import merged
+from pipeline import merged, objects, prepare, ranges, runners, store
 from pipeline.files import read_json, write_json
 from pipeline.prepare import plan_job
 from pipeline.settings import load_corpus
@@ -97,3 +101,48 @@ def test_a_second_call_merges_what_changed(corpus: Path) -> None:
     assert first.stat().st_mtime_ns != times[0]
     assert second.stat().st_mtime_ns == times[1]
     assert not (corpus / "merged/rejects/part-00099.parquet").exists()
+
+
+def test_workers_elsewhere_made_it_and_no_text_is_fetched(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = f"memory://{uuid.uuid4().hex}/corpus"
+    monkeypatch.setenv("ASSAY_CACHE", str(tmp_path / "cache"))
+    root = store.cache(url)
+
+    def stages_elsewhere(job: Job, *_: object) -> None:
+        kills.run_stages(job)
+        for table in ("documents", "signals", "rejects", "tokens"):
+            for path in (root / table).rglob("part-*"):
+                path.unlink()
+
+    monkeypatch.setattr(prepare, "_run", stages_elsewhere)
+    settings = load_corpus(corpus.parent / "corpus.yaml").model_copy(update={"output": url})
+    prepare.prepare(settings, runners.Chosen("inline", 1))
+    assert not list((root / "documents").glob("part-*"))
+    assert not list((root / "signals").rglob("part-*"))
+    assert answers(root) == answers(corpus)
+
+
+def test_of_a_part_on_a_store_the_text_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = [uuid.uuid5(uuid.NAMESPACE_URL, str(n)).hex * 200 + str(n) for n in range(2_000)]
+    columns = {"id": list(range(2_000)), "text": texts, "num_bytes": [len(t) for t in texts]}
+    path = tmp_path / "part-00007.parquet"
+    pq.write_table(pa.table(columns), path, row_group_size=500, compression="none")
+    url = f"memory://{uuid.uuid4().hex}/documents/part-00007.abc.parquet"
+    objects.upload(path, url)
+    asked = []
+    plain = ranges.Ranges._range
+
+    def counted(self: ranges.Ranges, begin: int, end: int) -> bytes:
+        asked.append(end - begin)
+        return plain(self, begin, end)
+
+    monkeypatch.setattr(ranges.Ranges, "_range", counted)
+    assert merged.merge([url], tmp_path / "merged.parquet") == {"rows": 2_000}
+    found = pq.read_table(tmp_path / "merged.parquet")
+    assert found.column_names == ["id", "num_bytes", "part", "file_row_number"]
+    assert (found["id"].to_pylist()[-1], found["part"].to_pylist()[-1]) == (1_999, 7)
+    assert sum(asked) < path.stat().st_size / 10
