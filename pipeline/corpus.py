@@ -165,10 +165,14 @@ def ready(
     """Have here, whole, what records name.
 
     Every file is hashed once a process before it is read (4 GB/s; what this process made itself is
-    known): a flipped bit would otherwise become tokens.
+    known): a flipped bit would otherwise become tokens. Each partition of a join asks for all
+    parts: while record and files are the same files, a record is parsed once a process.
     """
     mirror = store.of(root)
-    for stage, part, fingerprint in reads:
+    for read in reads:
+        if all(map(_is_same, _ready.get((root, read, needs), [_NEVER]))):
+            continue
+        stage, part, fingerprint = read
         found = record(root, stage, part, fingerprint)
         if found is None:
             raise CorpusError(
@@ -193,6 +197,8 @@ def ready(
                 path.unlink()
                 store.fetch(mirror, {name: entry})
             _checked.add(_state_of(path))
+        used = [record_path(root, stage, part), *(root / name for name in files)]
+        _ready[root, read, needs] = [_state_of(path) for path in used]
 
 
 def location(root: Path, stage: str, part: int, name: str) -> str:
@@ -202,12 +208,23 @@ def location(root: Path, stage: str, part: int, name: str) -> str:
     return store.location(root, name, read_json(record_path(root, stage, part))["outputs"][name])
 
 
-_checked: set[tuple[str, int, int]] = set()  # files whose bytes this process knows to be right
+State = tuple[str, int, int]
+_NEVER: State = ("", 0, 0)
+_checked: set[State] = set()  # files whose bytes this process knows to be right
+_ready: dict[tuple[Path, Read, tuple[str, ...]], list[State]] = {}  # record and files of a read
 
 
-def _state_of(path: Path) -> tuple[str, int, int]:
+def _state_of(path: Path) -> State:
     stat = path.stat()
     return str(path), stat.st_ino, stat.st_mtime_ns
+
+
+def _is_same(state: State) -> bool:
+    try:
+        stat = os.stat(state[0])
+    except FileNotFoundError:
+        return False
+    return state[1:] == (stat.st_ino, stat.st_mtime_ns)
 
 
 def damaged(root: Path) -> list[str]:

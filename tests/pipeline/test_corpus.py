@@ -101,3 +101,28 @@ def test_a_damaged_record_is_none(tmp_path: Path, place: int) -> None:
     path.write_bytes(whole[:place])
     assert corpus.damaged(tmp_path) == ["stats/ingest/part-00000.json"]
     assert not path.exists()
+
+
+def test_a_record_is_parsed_once_until_it_or_a_file_is_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(tmp_path, "f", [], "whole")
+    path, parsed = tmp_path / "documents" / "part-00000.parquet", []
+    found = corpus.record
+    monkeypatch.setattr(corpus, "record", lambda *read: parsed.append(read[1:]) or found(*read))
+
+    def ready() -> int:
+        parsed.clear()
+        corpus.ready(tmp_path, [("ingest", 0, "f")])
+        return len(parsed)
+
+    assert [ready(), ready()] == [1, 0]
+    make(tmp_path, "g", [], "other")
+    with pytest.raises(corpus.CorpusError, match="ingest of part 0 is gone"):
+        ready()
+    make(tmp_path, "f", [], "whole")
+    assert [ready(), ready()] == [1, 0]
+    path.unlink()
+    path.write_text("whule")
+    with pytest.raises(corpus.CorpusError, match="is damaged"):
+        ready()
