@@ -38,7 +38,6 @@ from apache_beam.transforms.environments import Environment
 import pipeline.build  # noqa: F401 (what a worker runs, loaded once by the fork server)
 from pipeline import heap
 from pipeline.stages import Job
-from pipeline.tokenizer_engines import loaded
 
 # Records are 30,000 small objects a second, none in a cycle: the collector took 7 % of a run over
 # short documents. What is loaded stays: no need to walk it, nor to write into pages shared by fork.
@@ -107,7 +106,6 @@ class ForkedWorker(worker_handlers.GrpcWorkerHandler):
 @contextlib.contextmanager
 def watched(job: Job | None = None) -> Iterator[ForkedEnvironment]:
     """The environment for a run, whose workers are watched until it is over."""
-    loaded.cache_clear()  # of the check before the run; workers have their own
     heap.give_back()
     if job is not None:
         os.environ[TOKENIZER] = json.dumps([job.tokenizer.model_dump(), job.engine])

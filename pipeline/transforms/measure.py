@@ -12,7 +12,7 @@ from pipeline.files import part_name, replacing
 
 if TYPE_CHECKING:
     from filters.signals import Group
-    from pipeline.transforms.sweep import Stage
+    from pipeline.transforms.sweep import Batch, Stage
 
 
 def outputs(root: Path, group: str, part: int) -> list[Path]:
@@ -28,11 +28,12 @@ def measure(root: Path, group: str, table: Group, part: int) -> Stage:
         pq.ParquetWriter(temporary, columns, compression="zstd") as writer,
     ):
         while (batch := (yield)) is not None:
-            measured = table.measure(batch.texts, batch.languages)
-            arrays = [pa.array(measured[f.name]).cast(f.type) for f in columns]
-            writer.write_batch(
-                pa.RecordBatch.from_arrays(arrays, schema=columns),
-                row_group_size=len(batch.texts),
-            )
+            writer.write_batch(_measured(batch, table, columns), row_group_size=len(batch.texts))
             rows += len(batch.texts)
     return {"documents": rows}
+
+
+def _measured(batch: Batch, table: Group, columns: pa.Schema) -> pa.RecordBatch:
+    measured = table.measure(batch.texts, batch.languages)
+    arrays = [pa.array(measured[f.name]).cast(f.type) for f in columns]
+    return pa.RecordBatch.from_arrays(arrays, schema=columns)

@@ -31,7 +31,7 @@ from pipeline.tables import column, first_of_each, read_columns, write_columns
 
 if TYPE_CHECKING:
     from pipeline.settings import Near
-    from pipeline.transforms.sweep import Stage
+    from pipeline.transforms.sweep import Batch, Stage
 
 ROW = np.uint64(0xFFFFFFFF)  # the half of a `doc` that is its row
 
@@ -51,12 +51,11 @@ def sign(root: Path, near: Near, part: int) -> Stage:
     contents = [pa.array([], schema.HASH)]
     num_shingles = 0
     while (batch := (yield)) is not None:
-        hashes, offsets = batch.shingles
-        signatures = minhash.signatures(hashes, offsets, near.permutations)
-        keys.append(bands.band_keys(signatures, near.bands, near.rows))
-        signed.append(np.diff(offsets) > 0)
+        keys.append(_band_keys(batch, near))
+        sizes = np.diff(batch.shingles[1])
+        signed.append(sizes > 0)
         contents.append(batch.contents)
-        num_shingles += len(hashes)
+        num_shingles += int(sizes.sum())
     first = first_of_each(pa.chunked_array(contents))
     has_shingles = np.concatenate(signed)
     has_keys = np.zeros(len(has_shingles), np.bool_)
@@ -70,6 +69,11 @@ def sign(root: Path, near: Near, part: int) -> Stage:
         "shingles": num_shingles,
         "band_keys": len(records[0]),
     }
+
+
+def _band_keys(batch: Batch, near: Near) -> npt.NDArray[np.uint64]:
+    signatures = minhash.signatures(*batch.shingles, near.permutations)
+    return bands.band_keys(signatures, near.bands, near.rows)
 
 
 # --- shingle --------------------------------------------------------------------------------------

@@ -9,6 +9,10 @@ None says that there are no more, and returns its counters; then its files stand
                 ...
         return counters
 
+A stage holds its last batch until the next one comes, so all that it makes of one stands in a
+function of its own, and is gone with it: else two row groups would be in memory with all that was
+found in them, 45 MB each.
+
 What each stage costs is measured; reading, which they share, is shared equally. What a batch makes
 for more than one stage (its shingles) counts for the first that asks.
 """
@@ -47,6 +51,11 @@ class Batch:
         """As from dedup.shingles, of all texts."""
         return shingles(self.texts.array, self.ngram)
 
+    def forget(self) -> None:
+        """Drop what was found in the texts: every stage has seen it."""
+        vars(self).pop("shingles", None)
+        vars(self.texts).pop("segments", None)
+
 
 Stage = Generator[None, Batch | None, dict[str, Any]]
 
@@ -78,6 +87,8 @@ def sweep(root: Path, part: int, stages: Mapping[str, Stage], ngram: int) -> dic
                 except StopIteration as end:
                     counters[name] = end.value
                 costs[name] += lap()
+            if batch is not None:
+                batch.forget()
     share = reading / len(stages)
     return {name: Swept(counters[name], *(costs[name] + share).tolist()) for name in stages}
 

@@ -50,6 +50,9 @@ def test_every_stage_gets_every_row_group_once(tmp_path: Path) -> None:
     for found, defined in zip(batch.shingles, shingles(batch.texts.array, 5), strict=True):
         assert np.array_equal(found, defined)
     assert batch.shingles is batch.shingles
+    assert all("segments" not in vars(batch.texts) for batch in one)
+    batch.forget()
+    assert "shingles" not in vars(batch)
 
 
 def test_languages_are_empty_while_they_are_found(tmp_path: Path) -> None:
