@@ -1,4 +1,4 @@
-"""Held-out sets that need no choosing: those that stand, those kept, those that the user gives.
+"""Held-out sets that need no choosing: those that stand, here and in corpora that are kept.
 
 `heldout.json` is the commit record of the sets: what it does not name was left by a killed attempt.
 A set never changes once it stands, whatever the settings say later; settings that ask for something
@@ -12,23 +12,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from filters import normalize
-from filters.segments import Texts
-from filters.signals import GROUPS
-from pipeline import schema, store
+from pipeline import schema
 from pipeline.config import ConfigError
 from pipeline.files import file_hash, read_sealed
-from pipeline.objects import is_url
-from pipeline.readers import Bad, Piece
-from pipeline.readers.files import file_size, file_version, list_files
-from pipeline.readers.formats import read
 
 if TYPE_CHECKING:
-    from pipeline.settings import Heldout, Input
+    from pipeline.settings import Heldout
 
-Rows = list[dict[str, Any]]  # of schema.HELDOUT
+BATCH_ROWS = 1024
 CHOSEN_WITH = ("share", "min_documents")  # of heldout.json: at the sets that this corpus chose
 
 
@@ -62,29 +56,37 @@ def _is_whole(documents: Path, found: dict[str, Any]) -> bool:
     have written further ones beside them."""
     if file_hash(documents) == found["hash"]:
         return True
+    texts: Counter[str] = Counter()
     try:
-        rows = pq.read_table(documents).to_pylist()
+        for batch in pq.ParquetFile(documents).iter_batches(BATCH_ROWS):
+            rows = batch.to_pylist()
+            texts.update(
+                row["set"]
+                for row in rows
+                if schema.text_hash(row["text"].encode()) == row["content_hash"]
+            )
     except (pa.ArrowException, OSError):
         return False
-    whole = (row for row in rows if schema.text_hash(row["text"].encode()) == row["content_hash"])
-    texts = Counter(row["set"] for row in whole)
     return all(texts[name] == entry["documents"] for name, entry in found["sets"].items())
 
 
-def check(root: Path, heldout: Heldout) -> None:
+def check(root: Path, heldout: Heldout, folders: list[Path]) -> None:
     """Refuse settings that the sets which stand do not answer to. Cheap: call it before any work.
+
+    Args:
+        folders: those of `heldout.keep`.
 
     Raises:
         ConfigError: a file of `heldout.keep` or its documents are missing; `share` or
             `min_documents` is not what a set was chosen with.
     """
-    for path, folder in zip(heldout.keep, kept_folders(heldout), strict=True):
+    for path, folder in zip(heldout.keep, folders, strict=True):
         if not paths(folder)[0].exists():
             raise ConfigError(
                 f"key `heldout.keep`: no such file {path}; name a heldout.json, or the URL of a "
                 "corpus on a store"
             )
-    for folder in (root, *kept_folders(heldout)):
+    for folder in (root, *folders):
         documents = paths(folder)[1]
         if recorded(folder) and not documents.exists():
             raise ConfigError(
@@ -102,28 +104,21 @@ def check(root: Path, heldout: Heldout) -> None:
                 )
 
 
-def standing(root: Path) -> Rows:
-    """Documents of the sets that stand."""
+def standing(root: Path) -> pa.Table:
+    """Documents of the sets that stand, as schema.HELDOUT."""
     sets = recorded(root)
-    rows: Rows = pq.read_table(paths(root)[1]).to_pylist() if sets else []
-    return [row for row in rows if row["set"] in sets]
+    if not sets:
+        return schema.HELDOUT.empty_table()
+    rows = pq.read_table(paths(root)[1], schema=schema.HELDOUT)
+    return rows.filter(pc.is_in(rows["set"], pa.array(sets, pa.string())))
 
 
-def kept_folders(heldout: Heldout) -> list[Path]:
-    """The corpora of `heldout.keep`, a heldout.json each; of a corpus on a store its URL."""
-    name = "/heldout.json"
-    return [
-        store.folder(path.removesuffix(name)) if is_url(path) else Path(path).parent
-        for path in heldout.keep
-    ]
+def kept(folders: list[Path]) -> pa.Table:
+    """Documents of the sets of other corpora."""
+    return pa.concat_tables([schema.HELDOUT.empty_table(), *map(standing, folders)])
 
 
-def kept(heldout: Heldout) -> Rows:
-    """Documents of the sets of `heldout.keep`."""
-    return [row for folder in kept_folders(heldout) for row in standing(folder)]
-
-
-def join(rows: Rows, more: Rows, origin: str) -> Rows:
+def join(rows: pa.Table, more: pa.Table, origin: str) -> pa.Table:
     """Both, where a set that is in both holds the same contents.
 
     Raises:
@@ -137,77 +132,13 @@ def join(rows: Rows, more: Rows, origin: str) -> Rows:
                 f"{len(others[name])} under this name, not the same; put back what it was, or give "
                 "the new text another name (of the file, of the folder of the corpus)"
             )
-    return rows + [row for row in more if row["set"] not in contents]
+    is_new = pc.invert(pc.is_in(more["set"], pa.array(contents, pa.string())))
+    return pa.concat_tables([rows, more.filter(is_new)])
 
 
-def _contents(rows: Rows) -> dict[str, set[bytes]]:
+def _contents(rows: pa.Table) -> dict[str, set[bytes]]:
     found: dict[str, set[bytes]] = {}
-    for row in rows:
-        found.setdefault(row["set"], set()).add(row["content_hash"])
+    columns = (rows[name].to_pylist() for name in ("set", "content_hash"))
+    for name, content in zip(*columns, strict=True):
+        found.setdefault(name, set()).add(content)
     return found
-
-
-# --- text that the user gives ---------------------------------------------------------------------
-
-
-def independent_version(heldout: Heldout) -> list[tuple[str, int, str]]:
-    """File, bytes and state of each file of `heldout.independent`: part of the fingerprint."""
-    files = [path for pattern in heldout.independent for path, _ in list_files(pattern)]
-    return [(path, file_size(path), file_version(path)) for path in files]
-
-
-def independent(heldout: Heldout, source: Input) -> tuple[Rows, Rows]:
-    """Documents of `heldout.independent`, one set a file named by its stem; and what was rejected.
-
-    Raises:
-        ConfigError: no record of a file is text.
-    """
-    rows: Rows = []
-    rejected: Rows = []
-    for pattern in heldout.independent:
-        for path, file in list_files(pattern):
-            texts, bad = _texts(Piece(path, file), source)
-            if not texts:
-                reasons = sorted({row["reason"] for row in bad})
-                raise ConfigError(
-                    f"key `heldout.independent`: none of the {len(bad)} records of {path} is text; "
-                    f"reasons: {', '.join(reasons) or 'an empty file'}; the text is expected in "
-                    f"the field {source.text!r}"
-                )
-            rejected += bad
-            stem = Path(file).name.split(".")[0]
-            measured = GROUPS["language"].measure(Texts(pa.array(texts, pa.string())), pa.nulls(0))
-            for text, language in zip(texts, pa.array(measured["lang"]).to_pylist(), strict=True):
-                rows.append(
-                    {
-                        "set": f"independent/{stem}",
-                        "content_hash": schema.text_hash(text.encode()),
-                        "language": language,
-                        "source": stem,
-                        "text": text,
-                    }
-                )
-    return rows, rejected
-
-
-def _texts(piece: Piece, source: Input) -> tuple[list[str], Rows]:
-    texts = []
-    rejected = []
-    for record in read(piece, source, ""):
-        if isinstance(record, Bad):
-            bad = record
-        else:
-            text = normalize.normalize(record.text)[0]
-            if text.strip():
-                texts.append(text)
-                continue
-            bad = Bad(record.offset, record.num_bytes, "empty", "no text but white space")
-        rejected.append(
-            {
-                "file": piece.file,
-                "offset": bad.offset,
-                "reason": bad.reason,
-                "detail": bad.detail,
-            }
-        )
-    return texts, rejected

@@ -23,6 +23,7 @@ from pipeline import (
     corpus,
     finished,
     frozen,
+    given,
     merged,
     objects,
     progress,
@@ -81,7 +82,7 @@ def prepare(
     assert settings.output is not None, "load_corpus sets the output"
     output = settings.output if limit is None else f"{settings.output}-limit-{limit}"
     root = store.folder(output)
-    frozen.check(root, settings.heldout)
+    frozen.check(root, settings.heldout, given.kept_folders(settings.heldout))
     print(f"reading {len(files):,} input files of {len(settings.inputs)} sources", file=sys.stderr)
     with corpus.locked(root):
         damaged = corpus.damaged(root) if verify else []
@@ -138,7 +139,7 @@ def check(settings: CorpusSettings) -> None:
             "or leave the key out for resiliparse"
         )
     try:
-        frozen.independent_version(settings.heldout)
+        given.independent_version(settings.heldout)
     except OSError as error:
         raise ConfigError(f"key `heldout.independent`: {error}") from None
 

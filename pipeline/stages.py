@@ -13,11 +13,22 @@ from pathlib import Path
 from typing import Any
 
 from filters.signals import GROUPS
+from pipeline import corpus, frozen, given
+from pipeline.files import part_name
 from pipeline.settings import CorpusSettings, Input, Tokenizer
 from pipeline.shards import Shard, load_shards
 from pipeline.tokenizer import Encoder, load
 from pipeline.tokenizer_engines import Engine
-from pipeline.transforms import heldout, heldout_index, ingest, measure, near, near_join, tokenize
+from pipeline.transforms import (
+    heldout,
+    heldout_index,
+    heldout_match,
+    ingest,
+    measure,
+    near,
+    near_join,
+    tokenize,
+)
 from pipeline.transforms.sweep import Stage
 
 
@@ -134,8 +145,10 @@ TEXT_STAGES: dict[str, TextStage] = {
     ),
     "matches": TextStage(
         ("ingest", "heldout"),
-        lambda job, part: heldout.match_outputs(job.root, part),
-        lambda job, part: heldout.match(job.root, job.settings.heldout, job.settings.near, part),
+        lambda job, part: heldout_match.outputs(job.root, part),
+        lambda job, part: heldout_match.match(
+            job.root, job.settings.heldout, job.settings.near, part
+        ),
     ),
 }
 
@@ -205,12 +218,22 @@ def _sampler(bound: int | None) -> Callable[[bytes], bool] | None:
 
 
 def _choose(job: Job) -> dict[str, Any]:
+    held = job.settings.heldout
+    folders = given.kept_folders(held)
+    frozen.check(job.root, held, folders)
+    texts, rejected = given.independent(held, job.root)
     chosen = heldout.choose(
         job.root,
-        job.settings.heldout,
-        Input(source="independent", files="", kind="web"),
+        held,
+        frozen.kept(folders),
+        texts,
         {shard.part: shard.source for shard in job.shards},
         job.settings.languages,
+        lambda part: corpus.location(job.root, "ingest", part, f"documents/{part_name(part)}"),
     )
     heldout_index.write(job.root, job.settings.near.ngram)
-    return chosen
+    return chosen | {
+        "independent_records": len(texts) + len(rejected),
+        "independent_rejected": len(rejected),
+        "rejected": rejected,
+    }

@@ -16,7 +16,7 @@ from typing import Any
 
 from filters.signals import GROUPS
 from kernels.han import SIMPLIFIED
-from pipeline import corpus, frozen, store
+from pipeline import corpus, frozen, given, store
 from pipeline.files import file_hash, read_json
 from pipeline.fingerprint import code, fingerprint, versions
 from pipeline.readers.formats import READERS, format_of, packages_of
@@ -56,12 +56,13 @@ def make_job(
             "heldout",
             [
                 settings.languages,
-                frozen.independent_version(held),
-                [file_hash(frozen.paths(root)[0]) for root in frozen.kept_folders(held)],
-                [near["ngram"], folding, code(f"{TRANSFORMS}.heldout_index")],
+                given.independent_version(held),
+                [file_hash(frozen.paths(root)[0]) for root in given.kept_folders(held)],
+                [near["ngram"], folding],
+                [code(f"{TRANSFORMS}.heldout_index"), code("pipeline.given")],
             ],
         ),
-        "matches": ("heldout", [held.containment, near["threshold"], near["ngram"], folding]),
+        "matches": ("heldout_match", [held.containment, near["threshold"], near["ngram"], folding]),
     }
     for group in settings.signals:
         table = GROUPS[group]

@@ -1,8 +1,9 @@
-"""Held-out text: frozen sets chosen by content hash, and what may not be trained on because of it.
+"""Held-out text: frozen sets chosen by content hash.
 
     nominate    a part: the contents that could be held out
     choose      all parts: the sets (those that stand already are never touched, see frozen.py)
-    match       a part: contents equal to, or near to, or containing, or contained in held-out text
+
+What may not be trained on because of them: heldout_match.py.
 
 The sets are the same however the documents are cut into parts, and copies of a text count once. Of
 each language and source, a content is held out when its hash lies in the lowest `share` of the hash
@@ -14,24 +15,25 @@ that exactly when the contents of all parts are.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from dedup import contamination
-from pipeline import corpus, frozen, schema
-from pipeline.files import file_hash, part_name, write_sealed
+from pipeline import frozen, schema
+from pipeline.files import file_hash, part_name, replacing, write_sealed
 from pipeline.ranges import open_file
-from pipeline.tables import column, first_of_each, halves_of, rank_of, write_rows, write_table
-from pipeline.transforms import heldout_index
+from pipeline.tables import column, first_of_each, halves_of, rank_of, write_table
 
 if TYPE_CHECKING:
-    from pipeline.settings import Heldout, Input, Near
-    from pipeline.transforms.sweep import Stage
+    from pipeline.settings import Heldout
 
+SLICE_ROWS = 1_024  # of held-out texts, written together
 ENOUGH = 20  # times min_documents: topping up holds out a twentieth of a small source at most
 NOMINEES = pa.schema(
     [("language", pa.string()), ("content_hash", schema.HASH), ("row", pa.int64())]
@@ -60,16 +62,16 @@ def nominate(root: Path, heldout: Heldout, part: int) -> dict[str, Any]:
     ).sort_by([("language", "ascending"), ("rank", "ascending")])
     codes = np.asarray(table["language"].combine_chunks().dictionary_encode().indices)
     place = np.arange(len(codes)) - np.flatnonzero(np.diff(codes, prepend=-1))[codes]
-    lowest = halves_of(table["content_hash"].combine_chunks())[:, 0] < int(heldout.share * 2**64)
+    lowest = halves_of(table["content_hash"].combine_chunks())[:, 0] < bound(heldout.share)
     nominated = (lowest | (place < ENOUGH * heldout.min_documents)) & (heldout.share > 0)
     nominees = table.select(NOMINEES.names).filter(pa.array(nominated))
     write_table(nominate_outputs(root, part)[0], NOMINEES, nominees.columns)
     return {"documents": len(contents), "contents": len(table), "nominees": len(nominees)}
 
 
-def below(share: float, content_hash: bytes) -> bool:
-    """Whether a content lies in the lowest `share` of the hash range 0 .. 2^64."""
-    return int.from_bytes(content_hash[:8], "big") < int(share * 2**64)
+def bound(share: float) -> int:
+    """Contents whose first 64 bits lie below it are the lowest `share` of the hash range."""
+    return int(share * 2**64)
 
 
 # --- choose ---------------------------------------------------------------------------------------
@@ -82,152 +84,175 @@ def choose_outputs(root: Path) -> list[Path]:
 def choose(
     root: Path,
     heldout: Heldout,
-    independent: Input,
+    kept: pa.Table,
+    given: pa.Table,
     sources: dict[int, str],
     languages: tuple[str, ...],
+    documents: Callable[[int], str],
 ) -> dict[str, Any]:
     """Write heldout.json and its documents: the sets that stand, those kept and given, new ones.
 
+    In memory are the held-out texts, twice while they are put together, and 24 bytes a nominee.
+
     Args:
-        independent: how to read `heldout.independent` files.
+        kept, given: sets of other corpora, and the user's own text: schema.HELDOUT.
         sources: source of each part.
         languages: those of which new sets are chosen.
+        documents: where the documents of a part can be opened.
 
     Raises:
         ConfigError: a set that stands is not what the settings ask for: see frozen.py.
     """
-    frozen.check(root, heldout)
-    given, rejected = frozen.independent(heldout, independent)
-    rows = frozen.join(frozen.standing(root), frozen.kept(heldout), "`heldout.keep`")
+    rows = frozen.join(frozen.standing(root), kept, "`heldout.keep`")
     rows = frozen.join(rows, given, "`heldout.independent`")
-    nominees = _nominees(root, sources, languages)
-    new = _new_sets(root, heldout, nominees, {row["set"] for row in rows})
-    unique = {(row["set"], row["content_hash"]): row for row in rows + new}
-    ordered = [unique[key] for key in sorted(unique)]
-    record_path, documents_path = choose_outputs(root)
+    have = set(rows["set"].unique().to_pylist())
+    new = _new_sets(root, heldout, sources, languages, have, documents)
+    chosen = set(new["set"].unique().to_pylist())
+    rows = pa.concat_tables([rows, new]).combine_chunks()  # else each `take` would
+    del new
     recorded = frozen.recorded(root)
-    write_rows(documents_path, schema.HELDOUT, ordered)
-    write_sealed(
-        record_path,
-        {"hash": file_hash(documents_path), "sets": _record(heldout, recorded, new, ordered)},
-    )
-    return {
-        "sets": len({row["set"] for row in ordered}),
-        "documents": len(ordered),
-        "independent_records": len(given) + len(rejected),
-        "independent_rejected": len(rejected),
-        "rejected": rejected,
-    }
-
-
-def _record(
-    heldout: Heldout,
-    recorded: dict[str, dict[str, Any]],
-    new: frozen.Rows,
-    ordered: frozen.Rows,
-) -> dict[str, dict[str, Any]]:
-    """What heldout.json tells of each set; what it told before stays as it was."""
-    chosen = {row["set"] for row in new}
-    sets: dict[str, dict[str, Any]] = {}
-    for row in ordered:
-        entry = sets.setdefault(
-            row["set"], {"languages": [], "source": row["source"], "documents": 0, "bytes": 0}
-        )
-        if row["language"] not in entry["languages"]:
-            entry["languages"] = sorted([*entry["languages"], row["language"]])
-        entry["documents"] += 1
-        entry["bytes"] += len(row["text"].encode())
+    record_path, documents_path = choose_outputs(root)
+    sets = _write_documents(documents_path, rows)
     for name in chosen:
         sets[name] |= {key: getattr(heldout, key) for key in frozen.CHOSEN_WITH}
-    return sets | recorded
+    # What heldout.json told of a set before stays as it was.
+    write_sealed(record_path, {"hash": file_hash(documents_path), "sets": sets | recorded})
+    return {"sets": len(sets), "documents": sum(entry["documents"] for entry in sets.values())}
 
 
-Nominees = dict[tuple[str, str], dict[bytes, tuple[int, int]]]  # content -> part, row
+def _write_documents(path: Path, rows: pa.Table) -> dict[str, dict[str, Any]]:
+    """The rows sorted by set and content, each once; returns what heldout.json tells of each set.
 
-
-def _nominees(root: Path, sources: dict[int, str], languages: tuple[str, ...]) -> Nominees:
-    """What the parts nominate, by language and source."""
-    found: Nominees = {}
-    for part, source in sources.items():
-        for row in pq.read_table(nominate_outputs(root, part)[0]).to_pylist():
-            if row["language"] in languages:
-                of_set = found.setdefault((row["language"], source), {})
-                of_set[row["content_hash"]] = (part, row["row"])
-    return found
-
-
-def _new_sets(root: Path, heldout: Heldout, nominees: Nominees, have: set[str]) -> frozen.Rows:
-    """Sets of the languages and sources that have none yet."""
-    rows: frozen.Rows = []
-    places: list[tuple[int, int]] = []
-    for (language, source), contents in sorted(nominees.items()):
-        name = f"{root.name}/{language}/{source}"
-        if name in have:
-            continue
-        wanted = sum(below(heldout.share, content) for content in contents)
-        if len(contents) >= ENOUGH * heldout.min_documents:
-            wanted = max(wanted, heldout.min_documents)
-        for content in sorted(contents)[:wanted]:
-            new = {"set": name, "content_hash": content, "language": language, "source": source}
-            rows.append(new)
-            places.append(contents[content])
-    texts = _texts(root, places)
-    return [{**row, "text": texts[place]} for row, place in zip(rows, places, strict=True)]
-
-
-def _texts(root: Path, places: list[tuple[int, int]]) -> dict[tuple[int, int], str]:
-    """Texts of documents by (part, row); each row group is read once."""
-    wanted: dict[int, list[int]] = {}
-    for part, row in sorted(places):
-        wanted.setdefault(part, []).append(row)
-    found: dict[tuple[int, int], str] = {}
-    for part, rows in wanted.items():
-        name = f"documents/{part_name(part)}"
-        with open_file(corpus.location(root, "ingest", part, name)) as file:
-            documents = pq.ParquetFile(file)
-            begin = 0
-            for i in range(documents.num_row_groups):
-                end = begin + documents.metadata.row_group(i).num_rows
-                inside = [row for row in rows if begin <= row < end]
-                if inside:
-                    texts = column(documents, i, "text")
-                    found |= {(part, row): texts[row - begin].as_py() for row in inside}
-                begin = end
-    return found
-
-
-# --- match ----------------------------------------------------------------------------------------
-
-
-def match_outputs(root: Path, part: int) -> list[Path]:
-    return [root / "heldout" / "matches" / part_name(part)]
-
-
-def match(root: Path, heldout: Heldout, near: Near, part: int) -> Stage:
-    """Contents of a part that repeat a held-out document, itself included.
-
-    A copy is near by `near.threshold`, as everywhere, or contained by `heldout.containment`.
+    Slice by slice: else the texts would be in memory once more, and as Python's strings.
     """
-    index = heldout_index.read(root)
-    names = pq.read_table(choose_outputs(root)[1], columns=["content_hash"])
-    contents: list[bytes] = names["content_hash"].to_pylist()
-    held = set(contents)
-    rows: dict[tuple[bytes, bytes], tuple[bytes, bytes, float, float]] = {}
-    mine: list[bytes] = []
-    while (batch := (yield)) is not None:
-        group: list[bytes] = batch.contents.to_pylist()
-        found = contamination.matches(index, *batch.shingles, heldout.containment, near.threshold)
-        for doc, other, jaccard, contained in zip(*(f.tolist() for f in found), strict=True):
-            key = group[doc], contents[other]
-            rows[key] = (*key, jaccard, contained)
-        rows |= {(h, h): (h, h, 1.0, 1.0) for h in held.intersection(group)}
-        mine += group
-    columns = schema.HELDOUT_MATCHES.names
-    table = [dict(zip(columns, rows[key], strict=True)) for key in sorted(rows)]
-    write_rows(match_outputs(root, part)[0], schema.HELDOUT_MATCHES, table)
-    out = {content for content, _ in rows}
-    return {
-        "documents": len(mine),
-        "excluded": sum(content in out for content in mine),
-        "matches": len(table),
-    }
+    order = np.asarray(
+        pa.table({"set": rows["set"], "rank": rank_of(rows["content_hash"].combine_chunks())})
+        .append_column("row", pa.array(np.arange(len(rows))))
+        .sort_by([("set", "ascending"), ("rank", "ascending"), ("row", "ascending")])["row"]
+    )
+    sets: dict[str, dict[str, Any]] = {}
+    last = None
+    with (
+        replacing(path) as temporary,
+        pq.ParquetWriter(temporary, schema.HELDOUT, compression="zstd") as writer,
+    ):
+        for begin in range(0, len(order), SLICE_ROWS):
+            inside = []
+            some = rows.take(pa.array(order[begin : begin + SLICE_ROWS]))
+            for at, row in enumerate(some.to_pylist()):
+                if (row["set"], row["content_hash"]) != last:
+                    inside.append(at)
+                    _count(sets, row)
+                last = row["set"], row["content_hash"]
+            writer.write_table(some.take(pa.array(inside, pa.int64())))
+    return sets
+
+
+def _count(sets: dict[str, dict[str, Any]], row: dict[str, Any]) -> None:
+    entry = sets.setdefault(
+        row["set"], {"languages": [], "source": row["source"], "documents": 0, "bytes": 0}
+    )
+    if row["language"] not in entry["languages"]:
+        entry["languages"] = sorted([*entry["languages"], row["language"]])
+    entry["documents"] += 1
+    entry["bytes"] += len(row["text"].encode())
+
+
+# A nominee: its content, as two numbers, and where a document with it stands.
+NOMINEE = np.dtype([("upper", "<u8"), ("lower", "<u8"), ("part", "<u4"), ("row", "<u4")])
+Nominated = npt.NDArray[Any]  # of NOMINEE
+MERGE_ROWS = 1 << 20  # nominees of a set that wait until they are merged, 24 bytes each
+
+
+def _nominated(
+    root: Path, heldout: Heldout, sources: dict[int, str], languages: tuple[str, ...]
+) -> dict[tuple[str, str], Nominated]:
+    """Of each language and source the contents that may be chosen: see `_lowest`."""
+    found: dict[tuple[str, str], Nominated] = {}
+    waiting: dict[tuple[str, str], list[Nominated]] = {}
+
+    def merge(key: tuple[str, str]) -> None:
+        before = found.get(key, np.empty(0, NOMINEE))
+        found[key] = _lowest(np.concatenate([before, *waiting.pop(key)]), heldout)
+
+    for part, source in sources.items():
+        table = pq.ParquetFile(nominate_outputs(root, part)[0]).read()
+        for language in set(languages).intersection(table["language"].unique().to_pylist()):
+            mine = table.filter(pc.equal(table["language"], language))
+            nominated = np.empty(len(mine), NOMINEE)
+            halves = halves_of(mine["content_hash"].combine_chunks())
+            nominated["upper"], nominated["lower"] = halves.T
+            nominated["part"], nominated["row"] = part, np.asarray(mine["row"])
+            key = language, source
+            waiting.setdefault(key, []).append(nominated)
+            # As many as were merged before: so each is merged again a few times at most.
+            if sum(map(len, waiting[key])) > max(MERGE_ROWS, len(found.get(key, ()))):
+                merge(key)
+    for key in list(waiting):
+        merge(key)
+    return found
+
+
+def _lowest(nominated: Nominated, heldout: Heldout) -> Nominated:
+    """The contents below the bound, and so many of the lowest as tell whether there are enough;
+    ascending, each once."""
+    nominated = nominated[np.lexsort((nominated["lower"], nominated["upper"]))]
+    upper, lower = nominated["upper"], nominated["lower"]
+    is_new = np.ones(len(nominated), np.bool_)
+    is_new[1:] = (upper[1:] != upper[:-1]) | (lower[1:] != lower[:-1])
+    nominated = nominated[is_new]
+    below = int((nominated["upper"] < bound(heldout.share)).sum())
+    return nominated[: max(below, ENOUGH * heldout.min_documents)].copy()
+
+
+def _new_sets(
+    root: Path,
+    heldout: Heldout,
+    sources: dict[int, str],
+    languages: tuple[str, ...],
+    have: set[str],
+    documents: Callable[[int], str],
+) -> pa.Table:
+    """Sets of the languages and sources that have none yet, in the order of the documents."""
+    labels: list[tuple[str, str, str]] = []
+    chosen = [np.empty(0, NOMINEE)]
+    nominated = _nominated(root, heldout, sources, languages)
+    for (language, source), contents in sorted(nominated.items()):
+        name = f"{root.name}/{language}/{source}"
+        if name not in have:
+            wanted = int((contents["upper"] < bound(heldout.share)).sum())
+            if len(contents) >= ENOUGH * heldout.min_documents:
+                wanted = max(wanted, heldout.min_documents)
+            labels.append((name, language, source))
+            chosen.append(contents[:wanted])
+    sizes = np.array([len(one) for one in chosen[1:]], np.int64)
+    label = pa.array(np.repeat(np.arange(len(labels)), sizes))
+    places = np.concatenate(chosen)
+    order = np.lexsort((places["row"], places["part"]))
+    places, label = places[order], label.take(pa.array(order))
+    halves = np.stack([places["upper"], places["lower"]], axis=1).astype(">u8")
+    hashes = pa.FixedSizeBinaryArray.from_buffers(
+        schema.HASH, len(places), [None, pa.py_buffer(halves.tobytes())]
+    )
+    sets, langs, origins = (
+        pa.array([one[at] for one in labels], pa.string()).take(label) for at in range(3)
+    )
+    texts = _texts(places, documents)
+    return pa.table([sets, hashes, langs, origins, texts], schema=schema.HELDOUT)
+
+
+def _texts(places: Nominated, documents: Callable[[int], str]) -> pa.ChunkedArray:
+    """Texts of documents, which are ordered by part and row; each row group is read once."""
+    found = [pa.array([], pa.string())]
+    for part in np.unique(places["part"]).tolist():
+        rows = places["row"][slice(*np.searchsorted(places["part"], [part, part + 1]))]
+        with open_file(documents(part)) as file:
+            table = pq.ParquetFile(file)
+            begin = 0
+            for i in range(table.num_row_groups):
+                end = begin + table.metadata.row_group(i).num_rows
+                inside = rows[slice(*np.searchsorted(rows, [begin, end]))]
+                if len(inside):
+                    found.append(column(table, i, "text").take(pa.array(inside - begin)))
+                begin = end
+    return pa.chunked_array(found)

@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 from pipeline import fingerprint as subject
+from pipeline import transforms
 from pipeline.readers.formats import packages_of
+
+TRANSFORMS = Path(transforms.__file__).parent
 
 
 @pytest.fixture
@@ -59,3 +62,19 @@ def test_a_reader_depends_on_its_own_packages_and_an_archive_on_all() -> None:
     assert packages_of("warc") == ("fastwarc", "resiliparse")
     everything = {"fastwarc", "ijson", "mwparserfromhell", "orjson", "resiliparse"}
     assert set(packages_of("zip")) - {"pypdfium2"} == everything
+
+
+@pytest.mark.parametrize("module", sorted(path.stem for path in TRANSFORMS.glob("[a-z]*.py")))
+def test_a_stage_does_not_depend_on_where_a_corpus_is_kept(module: str) -> None:
+    """Else a change of uploads would make every table again."""
+    waiting, found = [f"pipeline.transforms.{module}"], set()
+    while waiting:
+        name = waiting.pop()
+        path = subject._path(name)
+        if path is not None and name not in found:
+            found.add(name)
+            waiting += subject._module(path)[1]
+    kept = {f"pipeline.{name}" for name in ("corpus", "store", "publish", "lease", "stages")}
+    assert found & kept == set()
+    if module != "ingest":
+        assert "pipeline.readers.formats" not in found

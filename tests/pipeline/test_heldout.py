@@ -6,23 +6,24 @@ import json
 import tempfile
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import corpus_parts
+import hypothesis
 import pyarrow.parquet as pq
 import pytest
 from corpus_parts import content, language
-from hypothesis import given, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 
-from pipeline import frozen, schema
+from pipeline import frozen, given, schema
 from pipeline.config import ConfigError
-from pipeline.files import read_json, write_json
-from pipeline.settings import Heldout, Input, Near
+from pipeline.files import part_name, read_json, write_json
+from pipeline.settings import Heldout, Near
 from pipeline.tables import write_rows
-from pipeline.transforms import heldout, heldout_index
+from pipeline.transforms import heldout, heldout_index, heldout_match
 from pipeline.transforms.sweep import sweep
 
-READ = Input(source="independent", files="", kind="web")
 TEXTS = [f"text number {n}" for n in range(300)] + [f"第{n}号文本" for n in range(100)]
 
 
@@ -31,7 +32,23 @@ def choose(root: Path, parts: list[list[str]], held: Heldout) -> dict[str, Any]:
     numbers = corpus_parts.write(root, parts)
     for part in numbers:
         heldout.nominate(root, held, part)
-    return heldout.choose(root, held, READ, dict.fromkeys(numbers, "web"), ("zh", "en"))
+    return choose_of(root, numbers, held, ("zh", "en"))
+
+
+def choose_of(
+    root: Path, numbers: list[int], held: Heldout, languages: tuple[str, ...]
+) -> dict[str, Any]:
+    folders = given.kept_folders(held)
+    frozen.check(root, held, folders)
+    return heldout.choose(
+        root,
+        held,
+        frozen.kept(folders),
+        given.independent(held, root)[0],
+        dict.fromkeys(numbers, "web"),
+        languages,
+        lambda part: f"{root}/documents/{part_name(part)}",
+    )
 
 
 def sets(root: Path) -> dict[str, list[str]]:
@@ -60,7 +77,7 @@ def defined(name: str, texts: list[str], held: Heldout) -> dict[str, list[str]]:
 
 
 @settings(max_examples=40)
-@given(
+@hypothesis.given(
     texts=st.lists(st.sampled_from(TEXTS), max_size=120),
     copies=st.integers(1, 60),
     num_parts=st.integers(1, 9),
@@ -75,9 +92,14 @@ def test_sets_do_not_depend_on_parts_or_copies(
     with tempfile.TemporaryDirectory() as folder:
         one, cut = Path(folder, "one", "corpus"), Path(folder, "cut", "corpus")
         choose(one, [texts], held)
-        choose(cut, [many[part::num_parts] for part in range(num_parts)], held)
+        with (
+            mock.patch.object(heldout, "MERGE_ROWS", 3),
+            mock.patch.object(heldout, "SLICE_ROWS", 2),
+        ):
+            choose(cut, [many[part::num_parts] for part in range(num_parts)], held)
         assert sets(one) == sets(cut) == defined("corpus", texts, held)
-        assert (one / "heldout.json").read_bytes() == (cut / "heldout.json").read_bytes()
+        first, second = (read_json(root / "heldout.json")["sets"] for root in (one, cut))
+        assert first == second
 
 
 def test_a_small_source_gives_its_minimum_and_no_more(tmp_path: Path) -> None:
@@ -104,7 +126,7 @@ def test_new_sets_are_of_the_languages_of_the_corpus(tmp_path: Path) -> None:
     assert choose(tmp_path, [TEXTS], held)["sets"] == 2
     other = tmp_path / "other"
     heldout.nominate(other, held, corpus_parts.write(other, [TEXTS])[0])
-    heldout.choose(other, held, READ, {0: "web"}, ("zh",))
+    choose_of(other, [0], held, ("zh",))
     assert list(sets(other)) == ["other/zh/web"]
 
 
@@ -188,13 +210,14 @@ def test_kept_sets_stay_held_out(tmp_path: Path) -> None:
 def test_a_kept_set_without_its_text_is_named(tmp_path: Path) -> None:
     choose(tmp_path / "old", [TEXTS], Heldout(share=0.05))
     keep = Heldout(keep=(str(tmp_path / "old" / "heldout.json"),))
+    folders = given.kept_folders(keep)
     documents = tmp_path / "old" / "heldout" / "documents.parquet"
     documents.unlink()
     with pytest.raises(ConfigError, match=rf"old/heldout.json names sets .* no {documents}; put"):
-        frozen.check(tmp_path / "new", keep)
+        frozen.check(tmp_path / "new", keep, folders)
     (tmp_path / "old" / "heldout.json").unlink()
     with pytest.raises(ConfigError, match=r"key `heldout.keep`: no such file .*old/heldout.json"):
-        frozen.check(tmp_path / "new", keep)
+        frozen.check(tmp_path / "new", keep, folders)
 
 
 def test_a_kept_set_of_the_same_name_and_other_text_is_refused(tmp_path: Path) -> None:
@@ -216,17 +239,18 @@ def independent(path: Path, lines: list[str]) -> Heldout:
 def test_rejected_records_are_counted_and_named(tmp_path: Path) -> None:
     lines = [json.dumps({"text": text}) for text in ("one of them", " \n", "第二篇文章")]
     held = independent(tmp_path / "own.jsonl", [*lines, "{broken", '{"text": null}'])
-    counters = choose(tmp_path / "corpus", [TEXTS], held)
+    choose(tmp_path / "corpus", [TEXTS], held)
+    texts, rejected = given.independent(held, tmp_path)
     assert sets(tmp_path / "corpus") == {
         "independent/own": sorted(["one of them", "第二篇文章"], key=content)
     }
-    assert (counters["independent_records"], counters["independent_rejected"]) == (5, 3)
-    assert [(row["file"], row["reason"]) for row in counters["rejected"]] == [
+    assert len(texts) == 2
+    assert [(row["file"], row["reason"]) for row in rejected] == [
         ("own.jsonl", "empty"),
         ("own.jsonl", "bad_json"),
         ("own.jsonl", "null_text"),
     ]
-    offsets = [row["offset"] for row in counters["rejected"]]
+    offsets = [row["offset"] for row in rejected]
     assert offsets[0] == len(lines[0]) + 1
     recorded = read_json(tmp_path / "corpus" / "heldout.json")["sets"]["independent/own"]
     assert "share" not in recorded
@@ -242,11 +266,11 @@ def test_a_file_without_any_text_is_refused(tmp_path: Path) -> None:
 def test_a_changed_file_is_refused_and_its_version_differs(tmp_path: Path) -> None:
     held = independent(tmp_path / "own.jsonl", ['{"text": "as it was"}'])
     choose(tmp_path / "corpus", [TEXTS], held)
-    before = frozen.independent_version(held)
+    before = given.independent_version(held)
     assert [entry[:2] for entry in before] == [(str(tmp_path / "own.jsonl"), 22)]
     choose(tmp_path / "corpus", [TEXTS], held)  # as it was: nothing to say
     independent(tmp_path / "own.jsonl", ['{"text": "as it is!"}'])
-    assert frozen.independent_version(held) != before
+    assert given.independent_version(held) != before
     with pytest.raises(ConfigError, match="set independent/own stands with 1 texts, and .*name"):
         choose(tmp_path / "corpus", [TEXTS], held)
 
@@ -258,7 +282,7 @@ HELD = " ".join(f"word{n}" for n in range(40))
 
 def match_part(root: Path, held: Heldout, near: Near) -> dict[str, Any]:
     heldout_index.write(root, near.ngram)
-    stages = {"matches": heldout.match(root, held, near, 0)}
+    stages = {"matches": heldout_match.match(root, held, near, 0)}
     return sweep(root, 0, stages, near.ngram)["matches"].counters
 
 
@@ -277,7 +301,7 @@ def test_a_near_copy_matches_whatever_the_containment(tmp_path: Path) -> None:
     held = Heldout(containment=1)
     counters = match(tmp_path / "a", texts, held, Near(threshold=0.8))
     assert counters == {"documents": 5, "excluded": 3, "matches": 2}
-    table = pq.read_table(heldout.match_outputs(tmp_path / "a", 0)[0]).to_pylist()
+    table = pq.read_table(heldout_match.outputs(tmp_path / "a", 0)[0]).to_pylist()
     assert {row["content_hash"] for row in table} == {content(HELD), content(near_copy)}
     strict = match(tmp_path / "b", texts, held, Near(threshold=1))
     assert strict == {"documents": 5, "excluded": 1, "matches": 1}
@@ -307,4 +331,4 @@ def test_a_part_without_documents(tmp_path: Path) -> None:
         "contents": 0,
         "nominees": 0,
     }
-    assert heldout.choose(tmp_path / "none", Heldout(), READ, {}, ("zh",))["sets"] == 0
+    assert choose_of(tmp_path / "none", [], Heldout(), ("zh",))["sets"] == 0

@@ -16,8 +16,8 @@ from dedup import clusters
 from pipeline import report, schema
 from pipeline.files import part_name, read_json, write_json
 from pipeline.report import funnel, summary
-from pipeline.settings import Heldout, Input, Near
-from pipeline.transforms import heldout, heldout_index, near, near_join
+from pipeline.settings import Heldout, Near
+from pipeline.transforms import heldout, heldout_index, heldout_match, near, near_join
 from pipeline.transforms.sweep import sweep
 
 TOKENIZER = "0123456789abcdef"
@@ -60,12 +60,21 @@ def corpus(root: Path, num_parts: int) -> Path:
         rows = [{"num_tokens": len(t.encode()), "num_special_literals": 0} for t in mine]
         pq.write_table(pa.Table.from_pylist(rows, schema.TOKEN_COUNTS), path)
         heldout.nominate(root, HELDOUT, part)
-    read = Input(source="independent", files="", kind="web")
-    chosen = heldout.choose(root, HELDOUT, read, dict.fromkeys(parts, "web"), ("zh", "en"))
+    none, sources = schema.HELDOUT.empty_table(), dict.fromkeys(parts, "web")
+    chosen = heldout.choose(
+        root,
+        HELDOUT,
+        none,
+        none,
+        sources,
+        ("zh", "en"),
+        lambda part: f"{root}/documents/{part_name(part)}",
+    )
+    chosen["independent_rejected"] = 0
     heldout_index.write(root, Near().ngram)
     for part in parts:
         stages = {"sign": near.sign(root, Near(), part)}
-        stages |= {"match": heldout.match(root, HELDOUT, Near(), part)}
+        stages |= {"match": heldout_match.match(root, HELDOUT, Near(), part)}
         sweep(root, part, stages, Near().ngram)
     near_join.forest(root, parts, 0, 1)
     near_join.join(root, 1)

@@ -10,7 +10,7 @@ import small_corpus
 from small_corpus import assay
 
 from mixtures.freeze_commands import freeze, verify
-from pipeline import corpus, frozen, objects, store
+from pipeline import corpus, frozen, given, objects, store
 from pipeline.config import ConfigError
 from pipeline.prices import prices_of
 from pipeline.settings import Heldout
@@ -96,9 +96,10 @@ def test_gc(url: str, capsys: pytest.CaptureFixture[str]) -> None:
 def test_held_out_sets_of_a_store_are_kept(url: str, tmp_path: Path) -> None:
     for keep in (url, f"{url}/heldout.json"):
         held = Heldout(keep=(keep,))
-        frozen.check(tmp_path / "new", held)
-        rows = frozen.kept(held)
+        frozen.check(tmp_path / "new", held, given.kept_folders(held))
+        rows = frozen.kept(given.kept_folders(held)).to_pylist()
         assert {row["source"] for row in rows} == {"tales-en", "tales-zh"}
         assert {row["set"].split("/")[0] for row in rows} == {"web"}
+    other = Heldout(keep=(f"{url}-other",))
     with pytest.raises(ConfigError, match="no such file .*; name a heldout.json, or the URL"):
-        frozen.check(tmp_path / "new", Heldout(keep=(f"{url}-other",)))
+        frozen.check(tmp_path / "new", other, given.kept_folders(other))

@@ -1,0 +1,53 @@
+"""What may not be trained on: contents of a part that are equal or near to held-out text, that
+contain it or are contained in it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet as pq
+
+from dedup import contamination
+from pipeline import frozen, schema
+from pipeline.files import part_name
+from pipeline.tables import write_rows
+from pipeline.transforms import heldout_index
+
+if TYPE_CHECKING:
+    from pipeline.settings import Heldout, Near
+    from pipeline.transforms.sweep import Stage
+
+
+def outputs(root: Path, part: int) -> list[Path]:
+    return [root / "heldout" / "matches" / part_name(part)]
+
+
+def match(root: Path, heldout: Heldout, near: Near, part: int) -> Stage:
+    """Contents of a part that repeat a held-out document, itself included.
+
+    A copy is near by `near.threshold`, as everywhere, or contained by `heldout.containment`.
+    """
+    index = heldout_index.read(root)
+    names = pq.read_table(frozen.paths(root)[1], columns=["content_hash"])
+    contents: list[bytes] = names["content_hash"].to_pylist()
+    held = set(contents)
+    rows: dict[tuple[bytes, bytes], tuple[bytes, bytes, float, float]] = {}
+    num_documents = num_excluded = 0
+    while (batch := (yield)) is not None:
+        group: list[bytes] = batch.contents.to_pylist()
+        own: dict[tuple[bytes, bytes], tuple[bytes, bytes, float, float]] = {}
+        found = contamination.matches(index, *batch.shingles, heldout.containment, near.threshold)
+        for doc, other, jaccard, contained in zip(*(f.tolist() for f in found), strict=True):
+            key = group[doc], contents[other]
+            own[key] = (*key, jaccard, contained)
+        own |= {(h, h): (h, h, 1.0, 1.0) for h in held.intersection(group)}
+        excluded = {content for content, _ in own}
+        num_documents += len(group)
+        num_excluded += sum(content in excluded for content in group)
+        rows |= own
+    columns = schema.HELDOUT_MATCHES.names
+    table = [dict(zip(columns, rows[key], strict=True)) for key in sorted(rows)]
+    write_rows(outputs(root, part)[0], schema.HELDOUT_MATCHES, table)
+    return {"documents": num_documents, "excluded": num_excluded, "matches": len(table)}
