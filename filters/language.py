@@ -7,8 +7,6 @@ decides and `lang_conflict` says so. It is a measurement: nothing is dropped her
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -16,7 +14,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from filters import fasttext_predict, letters
 from filters.columns import Signal
@@ -25,18 +22,11 @@ from filters.letters import Counts, Flags, Letters
 from filters.prose import prose
 from filters.segments import Texts
 from filters.text import CLASSES
+from filters.views import views
 from kernels.arrow import string_buffers
 from kernels.hashing import Bytes
 
 MODEL = Path(__file__).parent / "models" / "lid.176.ftz"
-# Of the prose, 800 letters or 270 Han; Han cost the model thrice. Of 58,000 real documents 32 got
-# another label than from 1,200 bytes, nearly all of them mojibake.
-MODEL_BYTES = 800
-HEAD_CHARS = 2_000  # of the document in which that prose is looked for, at first
-HEAD_CHARS_OF_CODE = 40_000  # ... and where the first head is nearly all code and markup
-MIN_PROSE_CHARS = 200
-
-_ODD_WIDTH = re.compile(f"[{letters.ODD_WIDTH}]")
 LID = "Joulin et al. 2016, fastText lid.176"
 _SHARE = pa.float32()
 COLUMNS: dict[str, Signal] = {
@@ -108,11 +98,11 @@ def identify(texts: pa.Array, n: Letters) -> tuple[Ids, Floats, Flags]:
     letters `n` of the whole document.
     """
     und, zh, ja, ko = model().und, model().zh, model().ja, model().ko
-    views = string_buffers(_views(texts, n))
-    lang, score = predict(*views)
+    viewed = string_buffers(views(texts, n))
+    lang, score = predict(*viewed)
     ideographic = model().is_ideographic(lang)
     share = letters.ideographic_weight(n)
-    seen = letters.ideographic_weight(letters.count(*views))
+    seen = letters.ideographic_weight(letters.count(*viewed))
     # Code may outnumber the prose: a Chinese sentence under a long listing is still Chinese.
     doubtful = np.flatnonzero(np.where(ideographic, share < 0.1, (share < 0.5) & (seen >= 0.5)))
     if len(doubtful):
@@ -140,33 +130,13 @@ def _without_ideographs(texts: pa.Array, n: Letters, documents: Counts) -> tuple
     kept = []
     for i in documents.tolist():
         codes = np.frombuffer(texts[i].as_py().encode("utf-32-le"), np.uint32)
-        others = codes[CLASSES[codes] & letters.IDEOGRAPHIC == 0]
-        kept.append(others.tobytes().decode("utf-32-le"))
-    views = _views(pa.array(kept, pa.string()), n.of(documents))
-    lang, score = predict(*string_buffers(views))
+        rest = codes[CLASSES[codes] & letters.IDEOGRAPHIC == 0]
+        kept.append(rest.tobytes().decode("utf-32-le"))
+    others = views(pa.array(kept, pa.string()), n.of(documents))
+    lang, score = predict(*string_buffers(others))
     still = model().is_ideographic(lang)
     lang[still], score[still] = model().und, 0.0
     return lang, score
-
-
-def _views(texts: pa.Array, n: Letters) -> pa.Array:
-    """What the model sees of each text: at most MODEL_BYTES of its prose, in one line."""
-    heads = pc.utf8_slice_codeunits(texts, 0, HEAD_CHARS).to_pylist()
-    views = [prose(head) for head in heads]
-    for i, (head, view) in enumerate(zip(heads, views, strict=True)):
-        if len(view) < MIN_PROSE_CHARS and len(head) == HEAD_CHARS:
-            view = prose(texts[i].as_py()[:HEAD_CHARS_OF_CODE])
-        if not any(char.isalpha() for char in view):
-            view = " ".join(head.split())
-        if 4 * len(view) > MODEL_BYTES:
-            view = view.encode()[:MODEL_BYTES].decode(errors="ignore")
-        views[i] = view
-    for i in np.flatnonzero(n.odd_width).tolist():
-        if _ODD_WIDTH.search(views[i]):
-            views[i] = unicodedata.normalize("NFKC", views[i])
-    for i in np.flatnonzero(2 * n.upper > n.all).tolist():
-        views[i] = views[i].lower()  # "PROJECT TAGGING CRITERIA" is Korean to the model
-    return pa.array(views, pa.string())
 
 
 def predict(data: Bytes, offsets: Counts) -> tuple[Ids, Floats]:

@@ -36,7 +36,7 @@ _MARKUP: tuple[tuple[tuple[str, ...], str], ...] = (
     (("\n.", "\n'"), r"(?m)^[.'][A-Za-z]{1,3}\b"),
     (("\\",), r"\\f(?:[A-Z]|\([A-Z]{2}|\[[A-Z]*\])|\\s[+-]?\d|\\\([a-z]{2}|\\[&|^/,]"),
 )
-_MARKS = "#*_~|>`\\=+"  # headers, emphasis, tables, rules; last, each becomes a space
+MARKS = "#*_~|>`\\=+"  # headers, emphasis, tables, rules; last, each becomes a space
 _PATTERNS = tuple(
     (needles, re.compile(pattern), r"\g<text>" if "(?P<text>" in pattern else " ")
     for needles, pattern in _MARKUP
@@ -52,7 +52,7 @@ def prose(text: str) -> str:
                 text = pattern.sub(replacement, text)
                 ascii_chars = _ascii(text)
                 break
-    for mark in _MARKS:  # a regular expression for runs of them took a third of all the time
+    for mark in MARKS:  # a regular expression for runs of them took a third of all the time
         if mark in ascii_chars:
             text = text.replace(mark, " ")
     return " ".join(text.split())
