@@ -1,11 +1,12 @@
-"""Locality-sensitive hashing: signatures to band keys to candidate edges.
+"""Locality-sensitive hashing: signatures to band keys, and keys to partitions.
 
 A signature is cut into bands of `rows` values; two texts that agree in one whole band are
 candidates. What is shuffled are records (key, doc) of 16 bytes, sorted by key, so that the records
 of one partition (the top bits of the key) are a slice of every shard's file. `doc` names a text as
 `part << 32 | row`. Texts without shingles share one empty signature: `key_records` leaves them out.
 
-Candidates are only proposals: dedup/clusters.py verifies them.
+Texts that share a key are only proposals: dedup/sketches.py looks whether it is worth the while,
+dedup/clusters.py verifies.
 """
 
 from __future__ import annotations
@@ -66,19 +67,6 @@ def partition_slice(sorted_keys: Keys, partition: int, num_partitions: int) -> s
     first = np.searchsorted(sorted_keys, np.uint64(begin))
     last = np.searchsorted(sorted_keys, np.uint64(end)) if end < 1 << 64 else len(sorted_keys)
     return slice(int(first), int(last))
-
-
-def candidate_edges(keys: Keys, docs: Docs) -> Edges:
-    """A star per key: its first text to each of its others. `keys` are sorted; linear.
-
-    The star spans the same component as all pairs would, in m - 1 instead of m^2 / 2 edges.
-    """
-    if len(keys) == 0:
-        return np.empty((0, 2), np.uint64)
-    opens = np.concatenate([[True], keys[1:] != keys[:-1]])
-    first = docs[opens][np.cumsum(opens) - 1]
-    edges: Edges = np.stack([first, docs], axis=1)[~opens]
-    return edges
 
 
 @kernel

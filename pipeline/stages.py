@@ -183,7 +183,9 @@ JOINS: dict[str, Join] = {
         _partitions,
         ("signatures",),
         lambda job, partition: [near_join.forest_output(job.root, partition)],
-        lambda job, partition: near_join.forest(job.root, job.parts, partition, _partitions(job)),
+        lambda job, partition: near_join.forest(
+            job.root, job.settings.near, job.parts, partition, _partitions(job)
+        ),
     ),
     "components": Join(
         lambda _: 1,

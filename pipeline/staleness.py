@@ -47,7 +47,7 @@ def make_job(
             [encoder.hash, code("pipeline.tokenizer"), versions(["tokenizers", "fastokens"])],
         ),
         "signatures": ("near", [lsh, folding]),
-        "forest": ("near_join", []),
+        "forest": ("near_join", near["threshold"]),
         "components": ("near_join", []),
         "candidates": ("near", []),
         "pairs": ("near_join", near["threshold"]),

@@ -1,7 +1,7 @@
 """Near duplicates, in four steps of which none shuffles text; the two that go part by part.
 
-    sign        a part: packed band keys of its signatures, sorted by key
-    forest      a partition of the keys: which documents share a band, as a spanning forest
+    sign        a part: band keys of its signatures, sorted by key, and a sketch of each
+    forest      a partition of the keys: who shares a band and has a like sketch, as a forest
     join        all forests: candidate components
     shingle     a part: shingle hashes of its candidates only
     verify      a partition of the components: pairs by true Jaccard, clusters
@@ -23,7 +23,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dedup import bands, minhash
+from dedup import bands, minhash, sketches
 from dedup.shingles import shingles
 from pipeline import schema
 from pipeline.files import part_name, replacing
@@ -40,18 +40,21 @@ ROW = np.uint64(0xFFFFFFFF)  # the half of a `doc` that is its row
 
 
 def sign_outputs(root: Path, part: int) -> list[Path]:
-    return [root / "joins" / "keys" / part_name(part, "arrow")]
+    return [root / "joins" / table / part_name(part, "arrow") for table in ("keys", "sketches")]
 
 
 def sign(root: Path, near: Near, part: int) -> Stage:
-    """Sorted band keys of the contents of a part. Their signatures are not kept: they would be a
-    fifth to a third of the text, and nothing but these keys is ever made of them."""
+    """Sorted band keys of the contents of a part, and the sketches of its documents. Signatures are
+    not kept: they would be a fifth to a third of the text, and nothing else is made of them."""
     keys: list[npt.NDArray[np.uint64]] = [np.empty((0, near.bands), np.uint64)]
+    bits: list[npt.NDArray[np.uint64]] = [np.empty(0, np.uint64)]
     signed: list[npt.NDArray[np.bool_]] = [np.empty(0, np.bool_)]
     contents = [pa.array([], schema.HASH)]
     num_shingles = 0
     while (batch := (yield)) is not None:
-        keys.append(_band_keys(batch, near))
+        of_batch = _keys_and_sketches(batch, near)
+        keys.append(of_batch[0])
+        bits.append(of_batch[1].reshape(-1))
         sizes = np.diff(batch.shingles[1])
         signed.append(sizes > 0)
         contents.append(batch.contents)
@@ -62,7 +65,9 @@ def sign(root: Path, near: Near, part: int) -> Stage:
     has_keys[first] = has_shingles[first]
     records = bands.key_records(np.concatenate(keys), has_keys, part)
     rows = (records[1] & ROW).astype(np.uint32)
-    write_columns(sign_outputs(root, part)[0], schema.BAND_KEYS, [records[0], rows])
+    keys_path, sketches_path = sign_outputs(root, part)
+    write_columns(keys_path, schema.BAND_KEYS, [records[0], rows])
+    write_columns(sketches_path, schema.SKETCHES, [np.concatenate(bits)])
     return {
         "documents": len(has_keys),
         "contents": len(first),
@@ -71,9 +76,9 @@ def sign(root: Path, near: Near, part: int) -> Stage:
     }
 
 
-def _band_keys(batch: Batch, near: Near) -> npt.NDArray[np.uint64]:
+def _keys_and_sketches(batch: Batch, near: Near) -> tuple[bands.Keys, sketches.Sketches]:
     signatures = minhash.signatures(*batch.shingles, near.permutations)
-    return bands.band_keys(signatures, near.bands, near.rows)
+    return bands.band_keys(signatures, near.bands, near.rows), sketches.sketches(signatures)
 
 
 # --- shingle --------------------------------------------------------------------------------------

@@ -16,11 +16,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dedup import bands, clusters
+from dedup import bands, clusters, sketches
 from pipeline import schema
 from pipeline.files import part_name
 from pipeline.tables import rank_of, read_arrow, read_columns, write_columns, write_table
-from pipeline.transforms.near import components_output, shingle_outputs, sign_outputs
+from pipeline.transforms.near import ROW, components_output, shingle_outputs, sign_outputs
 
 if TYPE_CHECKING:
     from pipeline.settings import Near
@@ -45,8 +45,9 @@ def forest_output(root: Path, partition: int) -> Path:
 EDGES = pa.schema([("a", pa.uint64()), ("b", pa.uint64())])
 
 
-def forest(root: Path, parts: list[int], partition: int, num: int) -> dict[str, Any]:
-    """Documents that share a band key of this partition of `num`, as a spanning forest of edges."""
+def forest(root: Path, near: Near, parts: list[int], partition: int, num: int) -> dict[str, Any]:
+    """Documents that share a band key of this partition of `num` and have like sketches, as a
+    spanning forest of edges."""
     slices = [(np.empty(0, np.uint64), np.empty(0, np.uint64))]
     for part in sorted(parts):
         keys, rows = read_columns(sign_outputs(root, part)[0])
@@ -55,9 +56,24 @@ def forest(root: Path, parts: list[int], partition: int, num: int) -> dict[str, 
     keys, docs = bands.sort_records(
         np.concatenate([k for k, _ in slices]), np.concatenate([d for _, d in slices])
     )
-    edges = clusters.spanning_forest(bands.candidate_edges(keys, docs))
+    num_keys, shared = len(keys), sketches.shared(keys)
+    keys, docs = keys[shared], docs[shared]
+    bits = _sketches(root, docs, sketches.num_words(near.permutations))
+    most = sketches.most_different(near.permutations, near.threshold)
+    edges = clusters.spanning_forest(sketches.similar_edges(keys, docs, bits, most))
     write_columns(forest_output(root, partition), EDGES, [edges[:, 0], edges[:, 1]])
-    return {"band_keys": len(keys), "edges": len(edges)}
+    return {"band_keys": num_keys, "edges": len(edges)}
+
+
+def _sketches(root: Path, docs: bands.Docs, num_words: int) -> sketches.Sketches:
+    """The sketch of each document."""
+    found = np.empty((len(docs), num_words), np.uint64)
+    parts = (docs >> np.uint64(32)).astype(np.int64)
+    order = np.argsort(parts, kind="stable")
+    for rows in np.split(order, np.flatnonzero(np.diff(parts[order])) + 1) if len(docs) else []:
+        (bits,) = read_columns(sign_outputs(root, int(parts[rows[0]]))[1])
+        found[rows] = bits.reshape(-1, num_words)[docs[rows] & ROW]
+    return found
 
 
 COMPONENTS = pa.schema([("doc", pa.uint64()), ("component", pa.int64())])

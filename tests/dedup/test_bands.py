@@ -1,4 +1,4 @@
-"""Band keys, partitions and candidate edges; recall against the formula."""
+"""Band keys and partitions; recall against the formula."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from dedup.bands import (
     band_keys,
-    candidate_edges,
     collision_probability,
     key_records,
     partition_slice,
@@ -67,14 +66,6 @@ def test_partitions_are_equal_ranges_of_the_key(values: list[int], num_partition
         # exact integers: key k is of partition p when p / n <= k / 2^64 < (p + 1) / n, floored
         assert all(p << 64 <= k * num_partitions + num_partitions - 1 for k in part)
         assert all(k < ((p + 1) << 64) // num_partitions for k in part)
-
-
-def test_candidate_edges_are_stars() -> None:
-    keys = np.array([1, 1, 1, 4, 7, 7], np.uint64)
-    docs = np.array([10, 11, 15, 10, 3, 9], np.uint64)
-    assert candidate_edges(keys, docs).tolist() == [[10, 11], [10, 15], [3, 9]]
-    assert candidate_edges(keys[:0], docs[:0]).shape == (0, 2)
-    assert candidate_edges(keys[:1], docs[:1]).shape == (0, 2)
 
 
 @given(st.lists(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9)), max_size=9), max_size=4))

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.bands import band_keys, candidate_edges, key_records, sort_records
+from dedup.bands import band_keys, key_records, sort_records
 from dedup.clusters import (
     components,
     jaccard,
@@ -21,6 +21,7 @@ from dedup.clusters import (
 )
 from dedup.minhash import signatures
 from dedup.shingles import shingles
+from dedup.sketches import most_different, similar_edges, sketches
 
 EDGES = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), max_size=20)
 # Small universes make all overlaps and ties of sizes and frequencies likely.
@@ -140,12 +141,15 @@ def test_wrong_threshold_is_refused() -> None:
 def _near_pairs(texts: list[str], num_parts: int = 1) -> list[tuple[int, int]]:
     """From texts to verified pairs as the pipeline goes, text i being row i // n of part i % n."""
     parts = [shingles(pa.array(texts[p::num_parts])) for p in range(num_parts)]
-    records = []
+    records, bits = [], []
     for part, (hashes, offsets) in enumerate(parts):
-        keys = band_keys(signatures(hashes, offsets, 128), 21, 6)
-        records.append(key_records(keys, np.diff(offsets) > 0, part))
-    keys, docs = map(np.concatenate, zip(*records, strict=True))
-    nodes, labels = components(candidate_edges(*sort_records(keys, docs)))
+        signed = signatures(hashes, offsets, 128)
+        records.append(key_records(band_keys(signed, 21, 6), np.diff(offsets) > 0, part))
+        bits.append(sketches(signed))
+    keys, docs = sort_records(*map(np.concatenate, zip(*records, strict=True)))
+    places = [(int(doc) >> 32, int(doc) & 0xFFFFFFFF) for doc in docs]
+    of_records = np.array([bits[part][row] for part, row in places])
+    nodes, labels = components(similar_edges(keys, docs, of_records, most_different(128, 0.8)))
     pairs: list[tuple[int, int]] = []
     for label in np.unique(labels):
         members = [(int(doc) & 0xFFFFFFFF, int(doc) >> 32) for doc in nodes[labels == label]]

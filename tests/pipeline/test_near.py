@@ -32,7 +32,7 @@ def join(root: Path, parts: list[int], num: int = 3) -> dict[str, dict[str, Any]
     """All steps, one after another, in `num` partitions; their counters."""
     counters = {f"sign {part}": sign(root, NEAR, part) for part in parts}
     for partition in range(num):
-        counters[f"forest {partition}"] = near_join.forest(root, parts, partition, num)
+        counters[f"forest {partition}"] = near_join.forest(root, NEAR, parts, partition, num)
     counters["join"] = near_join.join(root, num)
     counters |= {f"shingle {part}": near.shingle(root, NEAR, part, num) for part in parts}
     for partition in range(num):
@@ -158,6 +158,20 @@ def test_copies_in_one_part_alone_are_no_candidates(tmp_path: Path) -> None:
     counters = join(tmp_path, corpus_parts.write(tmp_path, [[text] * 50]))
     assert counters["join"] == {"candidates": 0, "components": 0}
     assert pairs(tmp_path) == {}
+
+
+def test_texts_that_share_a_band_and_little_else_are_no_candidates(tmp_path: Path) -> None:
+    """Bands of one value: of 21, texts of Jaccard .2 share one all but always."""
+    settings = Near(rows=1)
+    pick = random.Random(6)
+    common = [pick.choice(WORDS) for _ in range(80)]
+    texts = [" ".join(common + [pick.choice(WORDS) for _ in range(120)]) for _ in range(40)]
+    parts = corpus_parts.write(tmp_path, [texts[:20], [*texts[20:], f"{texts[0]} end"]])
+    for part in parts:
+        sign(tmp_path, settings, part)
+    keys = [read_columns(near.sign_outputs(tmp_path, part)[0])[0] for part in parts]
+    assert len(np.unique(np.concatenate(keys))) < 600  # of 41 x 21
+    assert near_join.forest(tmp_path, settings, parts, 0, 1) == {"band_keys": 861, "edges": 1}
 
 
 @pytest.mark.parametrize("parts", [[], [[]], [[], ["", "one", "😀"], []]])

@@ -43,8 +43,9 @@ def copy_inputs(prepared: Path, folder: Path) -> Path:
 
 def data_hashes(root: Path) -> dict[str, str]:
     """Hash of every data file of a corpus; stats hold timings, inputs.json holds file times."""
-    tables = ("documents", "signals", "tokens", "rejects", "joins/keys", "pairs", "clusters")
-    files = [p for t in (*tables, "heldout") for p in (root / t).rglob("*") if p.is_file()]
+    tables = ("documents", "signals", "tokens", "rejects", "pairs", "clusters", "joins/keys")
+    tables += ("joins/sketches", "heldout")
+    files = [p for table in tables for p in (root / table).rglob("*") if p.is_file()]
     files = [p for p in files if p.name != "engine.json"]  # names the sources of its sample
     files.append(root / "heldout.json")
     return {
@@ -219,12 +220,12 @@ def test_a_new_source_remakes_nothing_of_the_others(prepared: Path, tmp_path: Pa
     assert {name for name in before if after[name] != before[name]} == set()
 
 
-def test_a_threshold_remakes_only_the_pairs(prepared: Path, tmp_path: Path) -> None:
+def test_a_threshold_remakes_only_what_compares(prepared: Path, tmp_path: Path) -> None:
     shutil.copytree(prepared.parent, tmp_path, dirs_exist_ok=True)
     settings = tmp_path / "corpus.yaml"
     settings.write_text(settings.read_text() + "near: {threshold: 0.9}\n")
     done = assay("prepare", settings, "--workers", "1")
-    assert "made matches 2, pairs 1;" in done.stdout
+    assert "made matches 2, forest 1, components 1, candidates 2, pairs 1;" in done.stdout
     assert all(row["jaccard"] >= 0.9 for row in rows(tmp_path / "corpus", "pairs"))
 
 

@@ -76,7 +76,7 @@ def corpus(root: Path, num_parts: int) -> Path:
         stages = {"sign": near.sign(root, Near(), part)}
         stages |= {"match": heldout_match.match(root, HELDOUT, Near(), part)}
         sweep(root, part, stages, Near().ngram)
-    near_join.forest(root, parts, 0, 1)
+    near_join.forest(root, Near(), parts, 0, 1)
     near_join.join(root, 1)
     for part in parts:
         near.shingle(root, Near(), part, 1)
