@@ -6,7 +6,7 @@ import functools
 from dataclasses import replace
 from pathlib import Path
 
-from pipeline import corpus, store
+from pipeline import corpus, heap, store
 from pipeline.corpus import Read
 from pipeline.shards import Shard
 from pipeline.stages import FIRST, JOINS, PART_STAGES, TEXT_STAGES, Job
@@ -31,8 +31,10 @@ def run_part(job: Job, name: str, shard: Shard) -> Shard:
         functools.partial(stage.work, job, shard),
         (read for after in stage.after for read in _reads(job, after, shard)),
     )
-    if name in ENDS and job is not drivers:
-        _let_go(job, shard)
+    if name in ENDS:
+        heap.give_back()
+        if job is not drivers:
+            _let_go(job, shard)
     return shard
 
 
@@ -58,6 +60,7 @@ def run_sweep(job: Job, names: tuple[str, ...], shard: Shard) -> Shard:
     for name, made in sweep(job.root, part, stages, job.settings.near.ngram).items():
         outputs = TEXT_STAGES[name].outputs(job, part)
         corpus.commit(job.root, job.record_name(name), part, wanted[name], outputs, *made)
+    heap.give_back()
     if job is not drivers and not set(names).issubset(FIRST):
         _let_go(job, shard)
     return shard
@@ -78,6 +81,7 @@ def run_join(job: Job, name: str, partition: int) -> int:
         join.needs,
         join.by_ranges,
     )
+    heap.give_back()
     return partition
 
 

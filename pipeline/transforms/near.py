@@ -97,6 +97,19 @@ def shingle(root: Path, near: Near, part: int, partitions: int) -> dict[str, Any
 
     Ordered by the partition of their component, so that each partition is a slice.
     """
+    table = _candidates(root, near, part)
+    order = np.argsort(np.asarray(table["component"]) % partitions, kind="stable")
+    with (
+        replacing(shingle_outputs(root, part)[0]) as temporary,
+        pa.OSFile(str(temporary), "wb") as sink,
+        pa.ipc.new_file(sink, schema.CANDIDATES) as writer,
+    ):
+        writer.write_table(table.take(pa.array(order)))
+    return {"candidates": len(table)}
+
+
+def _candidates(root: Path, near: Near, part: int) -> pa.Table:
+    """By row, in one piece: `take` of many would copy them all together first."""
     docs, labels = read_columns(components_output(root))
     first, last = np.searchsorted(docs, np.array([part << 32, (part + 1) << 32], np.uint64))
     rows = (docs[first:last] & ROW).astype(np.int64)
@@ -114,15 +127,5 @@ def shingle(root: Path, near: Near, part: int, partitions: int) -> dict[str, Any
             sets.append(pa.LargeListArray.from_arrays(pa.array(offsets), pa.array(hashes)))
             contents.append(column(documents, i, "content_hash").take(chosen))
         begin = end
-    table = pa.table(
-        [pa.array(labels), pa.chunked_array(contents), pa.chunked_array(sets)],
-        schema=schema.CANDIDATES,
-    )
-    order = np.argsort(labels % partitions, kind="stable")
-    with (
-        replacing(shingle_outputs(root, part)[0]) as temporary,
-        pa.OSFile(str(temporary), "wb") as sink,
-        pa.ipc.new_file(sink, schema.CANDIDATES) as writer,
-    ):
-        writer.write_table(table.take(pa.array(order)).combine_chunks())
-    return {"candidates": len(rows)}
+    columns = [pa.array(labels), pa.chunked_array(contents), pa.chunked_array(sets)]
+    return pa.table(columns, schema=schema.CANDIDATES).combine_chunks()

@@ -147,14 +147,14 @@ def _members(
 ) -> tuple[npt.NDArray[np.int64], pa.Array, npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
     """Candidates of a partition, each content once, by component and content: their components,
     contents, shingles and where those of each begin."""
-    tables = [_slice(shingle_outputs(root, part)[0], partition, num) for part in sorted(parts)]
-    table = pa.concat_tables([schema.CANDIDATES.empty_table(), *tables])
+    slices = (_slice(shingle_outputs(root, part)[0], partition, num) for part in sorted(parts))
+    table = pa.concat_tables([schema.CANDIDATES.empty_table(), *slices]).combine_chunks()
     labels = np.asarray(table["component"])
     rank = rank_of(table["content_hash"].combine_chunks())
     order = np.lexsort((rank, labels))
     labels, rank = labels[order], rank[order]
     is_new = (np.diff(labels, prepend=-1) != 0) | (np.diff(rank, prepend=-1) != 0)
-    table = table.take(pa.array(order[is_new])).combine_chunks()
+    table = table.take(pa.array(order[is_new]))
     sets, contents = (table[name].combine_chunks() for name in ("shingles", "content_hash"))
     offsets = np.asarray(sets.offsets) if len(sets) else np.zeros(1, np.int64)
     return labels[is_new], contents, np.asarray(sets.values), offsets
