@@ -11,7 +11,6 @@ from pipeline import heap, runners
 from pipeline.config import load
 from pipeline.files import read_json
 from pipeline.finished import reading
-from pipeline.prices import Prices, keep_prices
 from pipeline.settings import load_corpus
 
 
@@ -68,13 +67,15 @@ def prepare(argv: list[str]) -> int:
         parser.error(f"--limit {arguments.limit}: at least 1")
     settings = load_corpus(arguments.corpus)
     runner = runners.choose(arguments.runner, arguments.workers, options, settings.output or "")
+    heap.settle()  # before anything loads numpy or pyarrow
+    from pipeline.prices import Prices, keep_prices
+
     prices = load(arguments.prices, Prices) if arguments.prices else None
     if arguments.estimate:
         from pipeline.estimate import estimate
 
         print(estimate(settings, arguments.workers))
         return 0
-    heap.settle()
     from pipeline.accounts import empty_fields
     from pipeline.prepare import prepare as run
     from pipeline.prepare import require_documents

@@ -11,14 +11,25 @@ import ctypes
 import os
 
 TRIM_THRESHOLD, ARENA_MAX = -1, -8  # of mallopt(3)
+ENVIRONMENT = {  # read when numpy and pyarrow load; a setting of the user's own stands
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+    "OPENBLAS_NUM_THREADS": "1",  # no thread may run where processes are forked: workers.py
+    "JE_ARROW_MALLOC_CONF": "background_thread:false",  # pyarrow's, likewise
+}
 
 
 def settle() -> None:
-    """For the whole process, so never inside somebody else's. Call it before pyarrow loads, which
-    looks at the environment once; a user's own setting stands."""
-    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+    """For the whole process, so never inside somebody else's, and for those that it starts. Call it
+    before numpy and pyarrow load."""
+    settle_children()
     _of_glibc("mallopt", TRIM_THRESHOLD, 1_000_000)
     _of_glibc("mallopt", ARENA_MAX, 2)  # threads of gRPC would each keep an arena
+
+
+def settle_children() -> None:
+    """For the processes that this one starts."""
+    for name, value in ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
 
 
 def give_back() -> None:

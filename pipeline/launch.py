@@ -51,17 +51,21 @@ ELSEWHERE: dict[str, tuple[str, dict[str, str]]] = {
 }
 
 
-def run(job: Job, chosen: Chosen) -> None:
+def run(job: Job, chosen: Chosen, shown: AbstractContextManager[None]) -> None:
     """Run to the end.
+
+    Args:
+        shown: progress, whose thread must not run yet when workers are forked.
 
     Raises:
         CorpusError: a step failed for a reason that the user can mend, or a worker died.
     """
     try:
         if chosen.name in LOCAL:
-            _run_local(job, chosen.name, chosen.workers)
+            _run_local(job, chosen.name, chosen.workers, shown)
         else:
-            _run_elsewhere(job, chosen)
+            with shown:
+                _run_elsewhere(job, chosen)
     except RuntimeError as error:
         if str(error).startswith(workers.LOST):
             raise CorpusError(f"{job.root}: {error}") from None
@@ -73,13 +77,14 @@ def run(job: Job, chosen: Chosen) -> None:
         raise CorpusError(f"{job.root}: step {step!r} failed: {message}; {remedy}") from None
 
 
-def _run_local(job: Job, name: str, num_workers: int) -> None:
+def _run_local(job: Job, name: str, num_workers: int, shown: AbstractContextManager[None]) -> None:
     lanes = 1 if name == "inline" else num_workers
     options = PipelineOptions([], direct_num_workers=lanes)
     where = LOCAL[name if lanes > 1 else "inline"]
     with (
         turns.fresh(job.root),
         where(job) as environment,
+        shown,
         beam.Pipeline(runner=FnApiRunner(environment), options=options) as pipeline,
     ):
         build(pipeline, job, lanes)

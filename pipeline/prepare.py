@@ -169,8 +169,7 @@ def plan_job(
 def _run(job: Job, runner: Chosen, missing_parts: dict[str, int]) -> None:
     from pipeline.launch import run  # Beam takes a second to load: only where it runs
 
-    with progress.shown(job, missing_parts):
-        run(job, runner)
+    run(job, runner, progress.shown(job, missing_parts))
 
 
 def _sample(settings: CorpusSettings, shards: list[Shard]) -> Iterator[str]:

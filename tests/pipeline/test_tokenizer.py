@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipeline import heap
 from pipeline import tokenizer as tok
-from pipeline import workers
 from pipeline.config import ConfigError
 from pipeline.settings import Tokenizer
 from pipeline.tokenizer_engines import ENGINES
@@ -211,7 +211,7 @@ print(*encode(pa.array(["hello \\u4f60\\u597d"] * 200))[1][-1:])
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads are counted on Linux")
 def test_the_fast_engine_is_loaded_once_for_forked_processes(tiny: str) -> None:
     run = [sys.executable, "-c", FORK, tiny]
-    env = {**os.environ, **workers.FOR_FORKS}
+    env = {**os.environ, **heap.ENVIRONMENT}
     found = subprocess.run(run, capture_output=True, text=True, timeout=60, check=True, env=env)
     ids, _ = ENGINES["fastokens"](_spec(ADDED))(pa.array(["hello 你好"] * 200))
     assert found.stdout.split() == [str(len(ids))] * 2
