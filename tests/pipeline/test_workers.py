@@ -17,6 +17,9 @@ PROGRAM = """
 import faulthandler, os, signal, sys, time
 faulthandler.register(signal.SIGUSR1)
 from pathlib import Path
+from pipeline import heap
+if "threads" not in sys.argv:
+    heap.settle()  # as `assay` does: no thread runs, so the fork server is a fork of this process
 from pipeline import workers
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
@@ -39,9 +42,9 @@ def run(step, runs=1):
 """
 
 
-def start(folder: Path, last: str) -> subprocess.Popen[str]:
+def start(folder: Path, last: str, *more: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-c", PROGRAM + last, str(folder)],
+        [sys.executable, "-c", PROGRAM + last, str(folder), *more],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -87,14 +90,34 @@ def all_gone(workers: list[int]) -> bool:
     return False
 
 
-def test_elements_go_to_both_workers_and_runs_follow_each_other(tmp_path: Path) -> None:
+@pytest.mark.parametrize("server", ["forked", "threads"])
+def test_elements_go_to_both_workers_and_runs_follow_each_other(
+    tmp_path: Path, server: str
+) -> None:
     """Many times: a fork that inherits a lock hangs only now and then. It cannot happen where the
     process that forks has one thread."""
-    process = start(tmp_path, f"run(lambda n: n, {50 if SOAK else 4}); print('done')")
+    process = start(tmp_path, f"run(lambda n: n, {50 if SOAK else 4}); print('done')", server)
     out, err = process.communicate(timeout=SECONDS * (10 if SOAK else 1))
     assert (out, err) == ("done\n", "")
     assert len(set(pids(tmp_path))) == 2
     assert [path.read_text() for path in sorted(tmp_path.glob("threads-*"))] == ["1", "1"]
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="never forked elsewhere")
+def test_the_fork_server_is_a_fork_that_holds_nothing_of_this_process(tmp_path: Path) -> None:
+    last = """
+import fcntl
+from multiprocessing import forkserver
+with open(folder / "lock", "w") as lock:
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    with workers.watched():
+        server = Path(f"/proc/{forkserver._forkserver._forkserver_pid}")
+        print((server / "cmdline").read_bytes() == Path("/proc/self/cmdline").read_bytes())
+        while "lock" in " ".join(os.readlink(fd) for fd in (server / "fd").iterdir()):
+            time.sleep(0.05)
+"""
+    out, err = start(tmp_path, last).communicate(timeout=SECONDS)
+    assert (out, err) == ("True\n", "")
 
 
 def test_a_killed_worker_ends_the_run(tmp_path: Path) -> None:
