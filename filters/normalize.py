@@ -79,13 +79,16 @@ def is_plain(texts: Sequence[bytes]) -> npt.NDArray[np.bool_]:
     One compiled scan over many texts, at 7 GB/s; the regular expression does .3 GB/s of English.
     """
     ends = np.fromiter((len(text) for text in texts), np.int64, len(texts)).cumsum() + 2
-    return _scan(np.frombuffer(b"".join((b"\0\0", *texts)), np.uint8), ends)
+    plain: npt.NDArray[np.bool_] = are_plain(
+        np.frombuffer(b"".join((b"\0\0", *texts)), np.uint8), ends
+    )
+    return plain
 
 
 @kernel
-def _scan(data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """Of UTF-8 texts one after another, behind two bytes of padding: no odd character in it, and
-    one that is surely no white space.
+def are_plain(data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    """`is_plain` of texts one after another, behind two bytes of padding: no odd character in it,
+    and one that is surely no white space.
 
     Compares bytes and does not decode, with unsigned indices, so that it becomes vector code.
     """
@@ -102,8 +105,8 @@ def _scan(data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64]) -> npt.NDArr
             odd |= (a == 0xE2) & (b == 0x80) & ((c == 0xA8) | (c == 0xA9))  # U+2028, 2029
             odd |= (a == 0xEF) & (b == 0xBB) & (c == 0xBF)  # U+FEFF
             odd |= (a == 0xEF) & (b == 0xBF) & (c == 0xBD)  # U+FFFD
-            # ASCII, or U+4000 to EFFF and above FFFF by their first byte: none is white space.
-            visible |= (c > 0x20) & (c < 0x7F) | (c > 0xE3) & (c != 0xEF)
+            # By the first byte ASCII, U+00C0 to 07FF, 4000 to EFFF, above FFFF: no white space.
+            visible |= (c > 0x20) & (c < 0x7F) | (c > 0xC2) & (c < 0xE0) | (c > 0xE3) & (c != 0xEF)
         plain[row] = visible & (not odd)
         begin = end
     return plain

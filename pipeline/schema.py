@@ -144,9 +144,13 @@ def windows(dtype: pa.DataType, sequence_length: int) -> pa.Schema:
     )
 
 
+def text_hashes(texts: Iterable[bytes]) -> list[bytes]:
+    """content_hash of each normalized UTF-8 text: 16 bytes."""
+    return list(map(xxhash.xxh3_128_digest, texts))
+
+
 def text_hash(text: bytes) -> bytes:
-    """content_hash of normalized UTF-8 text: 16 bytes."""
-    return xxhash.xxh3_128_digest(text)
+    return text_hashes([text])[0]
 
 
 def document_ids(source: str, file: str, offsets: Iterable[int]) -> list[bytes]:

@@ -17,7 +17,8 @@ from dedup.shingles import shingles
 from filters.segments import Texts
 from filters.signals import GROUPS
 from pipeline import heap, workers
-from pipeline.settings import Near, Tokenizer
+from pipeline.readers import jsonl_rows
+from pipeline.settings import Input, Near, Tokenizer
 from pipeline.stages import encoder
 from pipeline.tokenizer_engines import loaded
 
@@ -27,6 +28,7 @@ LANGUAGES = pa.array(["en", "zh"])
 heap.settle()
 for group in GROUPS.values():
     group.measure(Texts(TEXTS), LANGUAGES)
+jsonl_rows.rows_of(0, b'{"text":"a"}\n', Input(source="warm", files=""))
 near = Near()
 hashes, offsets = shingles(TEXTS, near.ngram)
 bands.band_keys(minhash.signatures(hashes, offsets, near.permutations), near.bands, near.rows)

@@ -10,6 +10,8 @@ A reader is two plain functions:
 
     borders(stream, shard_bytes) -> Iterator[bytes | None]   the stream, None where to cut
 
+A fourth, `read_rows`, reads what `read` does faster, as columns.
+
 Every record of the input comes out once, as a `Record` or as a `Bad` with its reason: one bad byte
 costs one record, a truncated stream keeps what stands before the cut. A record belongs to the piece
 in which its first byte lies. Nothing here loads Beam, and nothing here decides what is kept.
@@ -20,6 +22,8 @@ from __future__ import annotations
 import errno
 from dataclasses import dataclass, field
 from typing import Any
+
+import pyarrow as pa
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +75,16 @@ def place_of(piece: Piece) -> int:
     """Offset of a reject that speaks of a piece and of none of its records: below 0, where no
     record's is, and another for each piece of a file."""
     return -1 - max(piece.begin, piece.base)
+
+
+@dataclass(slots=True)
+class Rows:
+    """Many records at once, which came as columns."""
+
+    columns: dict[str, pa.Array]  # of schema.DOCUMENTS, `offset` and those of the text among them
+    # Those that need a look: all that normalization may change, and all bad ones. Their offsets lie
+    # between those of the columns.
+    others: list[Record | Bad]
 
 
 def pieces_of(path: str, file: str, sizes: list[int], shard_bytes: int) -> list[Piece]:

@@ -12,11 +12,13 @@ from pipeline.readers import (
     Bad,
     Piece,
     Record,
+    Rows,
     archive,
     document,
     epub,
     json_array,
     jsonl,
+    jsonl_rows,
     mediawiki,
     parquet,
     pdf,
@@ -40,6 +42,7 @@ class Reader:
     extra: tuple[str, str] | None = None  # a module that not everybody has, and its extra
     packages: tuple[str, ...] = ()  # that decide what is read, by distribution: in fingerprints
     borders: Callable[[Iterator[bytes], int], Iterator[bytes | None]] | None = None
+    read_rows: Callable[[Piece, Input, str], Iterator[Rows | Record | Bad]] | None = None
 
 
 def reader_of(name: str) -> Read:
@@ -65,6 +68,7 @@ READERS: dict[str, Reader] = {
         jsonl.read,
         borders=jsonl.borders,
         packages=("orjson",),
+        read_rows=jsonl_rows.read_rows,
     ),
     "json": Reader(
         (".json",),
@@ -151,3 +155,9 @@ def cut(path: str, file: str, shard_bytes: int) -> list[Piece] | None:
 def read(piece: Piece, source: Input, extractor: str) -> Iterator[Record | Bad]:
     """The records of a piece, in order, offsets ascending."""
     return READERS[format_of(piece.file)].read(piece, source, extractor)
+
+
+def read_rows(piece: Piece, source: Input, extractor: str) -> Iterator[Rows | Record | Bad]:
+    """The same, many at once where the format can."""
+    reader = READERS[format_of(piece.file)]
+    return (reader.read_rows or reader.read)(piece, source, extractor)

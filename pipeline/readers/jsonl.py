@@ -112,13 +112,22 @@ def _blank(offset: int, size: int, data: bytes) -> Bad | None:
 
 def lines_of(piece: Piece) -> Iterator[Line]:
     """The lines whose first byte lies in the piece; offsets are those of the original stream."""
+    found = lines(*stream_from(piece))
+    if piece.begin > 0:
+        next(found, None)
+    return found
+
+
+def stream_from(piece: Piece) -> tuple[Iterator[bytes], int, int | None]:
+    """The bytes of a piece, the offset of the first one, that behind its end.
+
+    Of one that begins inside a file from one byte back: its first line is then either empty, or the
+    rest of the line before, and is no line of the piece.
+    """
     end = None if piece.end is None else piece.base + piece.end - piece.begin
     if piece.begin == 0:
-        return lines(stream_of(replace(piece, end=None)), piece.base, end)
-    # One byte back: the first line is then either empty, or the rest of the line before.
-    found = lines(chunks(piece.path, piece.begin - 1), piece.base - 1, end)
-    next(found, None)
-    return found
+        return stream_of(replace(piece, end=None)), piece.base, end
+    return chunks(piece.path, piece.begin - 1), piece.base - 1, end
 
 
 def lines(stream: Iterator[bytes], offset: int, end: int | None = None) -> Iterator[Line]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
@@ -10,6 +11,9 @@ from urllib.parse import urlsplit
 
 from pipeline.readers import Bad, Record, excerpt
 from pipeline.settings import Input
+
+# An address whose host needs no look: a twentieth of the time.
+_PLAIN_URL = re.compile(r"https?://([a-z0-9-]+(?:\.[a-z0-9-]+)*)(?:[/?#]|\Z)")
 
 
 def from_row(row: Mapping[str, Any], offset: int, num_bytes: int, source: Input) -> Record | Bad:
@@ -57,6 +61,8 @@ def as_text(value: Any) -> str:
 @lru_cache(maxsize=1)  # documents of one page or file often follow each other
 def domain(url: str) -> str | None:
     """The host of an address, lower case, without port and final dot."""
+    if plain := _PLAIN_URL.match(url):
+        return plain[1]
     try:
         host = urlsplit(url.strip()).hostname
     except ValueError:  # brackets that hold no IPv6 address

@@ -11,10 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline import schema
-from pipeline.readers import Piece, Record
+from pipeline.readers import Piece, Record, jsonl_rows
 from pipeline.readers.streams import DamagedShardError
 from pipeline.settings import Input
 from pipeline.shards import Shard
+from pipeline.transforms import documents
 from pipeline.transforms import ingest as module
 from pipeline.transforms.ingest import ingest
 
@@ -88,8 +89,8 @@ def test_row_groups_are_cut_at_rows_and_at_bytes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever stands between the documents, and however records are looked at together."""
-    monkeypatch.setattr(module, "ROW_GROUP_BYTES", 1_000)
-    monkeypatch.setattr(module, "ROW_GROUP_ROWS", 8)
+    monkeypatch.setattr(documents, "ROW_GROUP_BYTES", 1_000)
+    monkeypatch.setattr(documents, "ROW_GROUP_ROWS", 8)
     texts = ["字" * 300, "x" * 200, *"abcdefghij", "y" * 4_000, *"kl"]
     lines = [json.dumps({"text": text}, ensure_ascii=False) for text in texts]
     path = tmp_path / "a.jsonl"
@@ -97,6 +98,7 @@ def test_row_groups_are_cut_at_rows_and_at_bytes(
     shard = Shard(0, "s", (Piece(str(path), "a.jsonl"),), text_bytes=0, version="")
     for batch_bytes in (1, 700, 1_000_000):
         monkeypatch.setattr(module, "BATCH_BYTES", batch_bytes)
+        monkeypatch.setattr(jsonl_rows, "BLOCK_BYTES", batch_bytes)
         counters = ingest(tmp_path, shard, Input(source="s", files="a"), "", (), None)
         assert counters["files"] == {"a.jsonl": {"records": 29, "kept": 15, "rejected": 14}}
         file = pq.ParquetFile(tmp_path / "documents" / "part-00000.parquet")
@@ -136,7 +138,7 @@ def test_what_is_ours_is_no_bad_file(tmp_path: Path, monkeypatch: pytest.MonkeyP
         yield Record(0, 1, "one")
         raise error
 
-    monkeypatch.setattr(module, "read", full)
+    monkeypatch.setattr(module, "read_rows", full)
     error = OSError(errno.ENOSPC, "No space left on device")
     with pytest.raises(OSError, match="No space left"):
         ingest(tmp_path, shard, source, "", (), None, tolerant=True)
