@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.files import write_json
-from pipeline.settings import CorpusSettings, Input, Tokenizer
+from benchmarks.worker_start import job_of
 from pipeline.stages import Job
 
 NUM_FILES = 100_000
@@ -18,20 +17,7 @@ beam = pytest.importorskip("apache_beam")
 @pytest.fixture(scope="module")
 def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
     """A corpus of 100,000 input files, one shard each."""
-    root = tmp_path_factory.mktemp("graph")
-    names = [f"crawl/segment-{n // 100:05d}/file-{n:07d}.warc.gz" for n in range(NUM_FILES)]
-    files = [{"source": "cc", "path": f"s3://{n}", "file": n, "hash": n} for n in names]
-    pieces = [[{"path": "", "file": n, "begin": 0, "num_bytes": 9}] for n in names]
-    shards = [{"part": n, "source": "cc", "pieces": piece} for n, piece in enumerate(pieces)]
-    write_json(root / "inputs.json", {"shard_bytes": 1, "files": files, "shards": shards})
-    settings = CorpusSettings(
-        inputs=(Input(source="cc", files="s3://crawl/*/*.warc.gz", kind="web"),),
-        languages=("en", "zh"),
-        tokenizer=Tokenizer(file="tokenizer.json"),
-        output=str(root),
-    )
-    prints = tuple((stage, "0" * 32) for stage in ("ingest", "tokens", "pairs"))
-    return Job(root, settings, settings.tokenizer, "hash", "tokenizers", prints)
+    return job_of(NUM_FILES, tmp_path_factory.mktemp("graph"))
 
 
 @pytest.fixture(scope="module", params=[None, 2])
