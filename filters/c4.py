@@ -25,7 +25,8 @@ from filters.phrases import (
     POLICY,
     count_phrases,
 )
-from filters.segments import Segments, Texts
+from filters.pieces import Segments
+from filters.segments import Texts
 from kernels.compile import kernel
 from kernels.hashing import Bytes
 

@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from filters.columns import Signal
 from filters.endings import ends_terminally
-from filters.segments import Segments, Texts
+from filters.pieces import Segments
+from filters.segments import Texts
 from kernels.compile import kernel
 from kernels.hashing import Bytes
 

@@ -18,8 +18,9 @@ import pyarrow.compute as pc
 from filters.columns import Signal
 from filters.endings import ends_in_ellipsis
 from filters.names import Keys, Positions
+from filters.pieces import Segments
 from filters.repetition import DUP_SIZES, TOP_SIZES, duplicate_shares, ngram_shares, scratch
-from filters.segments import Segments, Texts
+from filters.segments import Texts
 from filters.text import next_char
 from filters.wordruns import word_hash
 from kernels.compile import kernel

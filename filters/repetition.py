@@ -28,7 +28,7 @@ DUP_SIZES = (5, 6, 7, 8, 9, 10)  # all duplicate n-grams of these sizes
 
 
 class Scratch(NamedTuple):
-    """Room for the n-grams of one text after another; see `room` in filters/segments.py."""
+    """Room for the n-grams of one text after another; see `room` in filters/pieces.py."""
 
     at: Positions  # words at which an n-gram may repeat, ascending
     names: Positions  # of the n-gram there

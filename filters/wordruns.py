@@ -15,6 +15,7 @@ from filters.text import APOSTROPHE, LETTER, MARK, SINGLE, WORD, Bits, next_char
 from kernels.compile import inner_kernel, kernel
 from kernels.hashing import HASH_START, Bytes, ascii_word, folded_hash, mix
 
+FIRST_HAN, NUM_HAN = 0x4E00, 0x5200  # the basic block
 LONG_WORD = 1_000  # characters; C4 drops a line with a longer word
 
 
@@ -85,16 +86,17 @@ def han_run(
     words: Words,
     word: int,
     word_chars: int,
-    table: Positions,
-    bits: int,
+    names: Offsets,
+    text: int,
     first: int,
     count: int,
 ) -> tuple[int, int, int]:
-    """Han of the basic block, while the table has room and no mark follows.
+    """Han of the basic block, while no mark follows. `names` has a place for each of them: the
+    text in which it stood last, and its name there. No hash is made of one that stood before.
 
     Returns: where it stopped, the next word's number, distinct words.
     """
-    while count * 2 < 1 << bits and at < end:
+    while at < end:
         lead = data[at]
         if lead < 0xE4 or lead > 0xE9 or (lead == 0xE4 and data[at + 1] < 0xB8):
             break
@@ -103,12 +105,16 @@ def han_run(
             code, _ = next_char(data, after)
             if classes[code] & MARK:
                 break
-        chunk = np.uint64(lead) | np.uint64(data[at + 1]) << np.uint64(8)
-        chunk |= np.uint64(data[at + 2]) << np.uint64(16)
-        value = mix(mix(HASH_START, chunk), np.uint64(3))
-        name = name_of(table, bits, words.vocabulary, first, count, value)
+        code = int(lead & 0x0F) << 12 | int(data[at + 1] & 0x3F) << 6 | int(data[at + 2] & 0x3F)
+        name = names[code - FIRST_HAN] - (text << 32)
+        if name < 0:
+            name = count
+            names[code - FIRST_HAN] = (text << 32) + name
+            chunk = np.uint64(lead) | np.uint64(data[at + 1]) << np.uint64(8)
+            chunk |= np.uint64(data[at + 2]) << np.uint64(16)
+            words.vocabulary[first + count] = mix(mix(HASH_START, chunk), np.uint64(3))
+            count += 1
         words.names[word] = name
-        count += name == count
         word_chars += 1
         words.ends[word] = word_chars
         word += 1

@@ -14,7 +14,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from filters import text as units
-from filters.segments import Pieces, Texts
+from filters.pieces import Pieces
+from filters.segments import Texts
 from filters.wordruns import LONG_WORD, word_hash
 from kernels.hashing import span_hash
 
