@@ -76,8 +76,10 @@ def plain_heads(
     head_chars: int,
     max_bytes: int,
     min_chars: int,
+    markup_is_out: bool,
 ) -> tuple[Bytes, Offsets, Flags]:
-    """`prose` of the first `head_chars` of each text, at most `max_bytes` of it.
+    """`prose` of the first `head_chars` of each text, at most `max_bytes` of it; where the patterns
+    have been applied, `markup_is_out`, the rest of it.
 
     Returns: UTF-8, offsets, and for which texts it holds; for the others nothing is written. It
     does not for those with markup, those without a letter, and those whose head was cut and leaves
@@ -94,15 +96,16 @@ def plain_heads(
         room = min(first + max_bytes, len(out))
         chars = written = 0
         letter = space = markup = False
-        if end - begin > 3 and data[begin] == data[begin + 1] == data[begin + 2] == ord("-"):
-            markup = data[begin + 3] == 10  # front matter
+        if end - begin > 3 and not markup_is_out:
+            dashes = data[begin] == data[begin + 1] == data[begin + 2] == ord("-")
+            markup = dashes and data[begin + 3] == 10  # front matter
         at = begin
         while at < end and chars < head_chars and not markup:
             start = at
             if data[at] < 0x80:
                 kind = _KINDS[data[at]]
                 at += 1
-                if kind & _PAIR:
+                if kind & _PAIR and not markup_is_out:
                     markup = _opens_markup(data, begin, start, end)
                 letter |= kind & _LETTER != 0
                 blank = kind & _SPACE != 0

@@ -45,6 +45,16 @@ _PATTERNS = tuple(
 
 def prose(text: str) -> str:
     """`text` as one line without code, URLs, mail addresses, HTML, Markdown and troff markup."""
+    text = without_markup(text)
+    ascii_chars = _ascii(text)
+    for mark in MARKS:  # a regular expression for runs of them took a third of all the time
+        if mark in ascii_chars:
+            text = text.replace(mark, " ")
+    return " ".join(text.split())
+
+
+def without_markup(text: str) -> str:
+    """The first part of it: `text` without what the patterns match; marks and lines stay."""
     ascii_chars = _ascii(text)
     for needles, pattern, replacement in _PATTERNS:
         for needle in needles:  # not any(): a generator costs more than the search
@@ -52,10 +62,7 @@ def prose(text: str) -> str:
                 text = pattern.sub(replacement, text)
                 ascii_chars = _ascii(text)
                 break
-    for mark in MARKS:  # a regular expression for runs of them took a third of all the time
-        if mark in ascii_chars:
-            text = text.replace(mark, " ")
-    return " ".join(text.split())
+    return text
 
 
 def _ascii(text: str) -> str:

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from filters.letters import ODD_WIDTH, Counts, Letters
+from filters.letters import ODD_WIDTH, Counts, Flags, Letters
 from filters.plain import plain_heads
-from filters.prose import prose
+from filters.prose import prose, without_markup
 from filters.text import CLASSES
 from kernels.arrow import string_buffers
 
@@ -21,20 +21,33 @@ MODEL_BYTES = 800
 HEAD_CHARS = 2_000  # of the document in which that prose is looked for, at first
 HEAD_CHARS_OF_CODE = 40_000  # ... and where the first head is nearly all code and markup
 MIN_PROSE_CHARS = 200
+MAX_CHARS = 2**31  # more than any head has
 
 _ODD_WIDTH = re.compile(f"[{ODD_WIDTH}]")
 
 
 def views(texts: pa.Array, n: Letters) -> pa.Array:
     """One string for each text, whose letters are `n`."""
-    data, offsets = string_buffers(texts)
-    limits = HEAD_CHARS, MODEL_BYTES, MIN_PROSE_CHARS
-    heads, ends, plain = plain_heads(data, offsets, CLASSES, *limits)
-    found = pa.StringArray.from_buffers(len(texts), pa.py_buffer(ends), pa.py_buffer(heads))
+    found, plain = _plain(texts, HEAD_CHARS, markup_is_out=False)
     others = np.flatnonzero(~plain)
+    heads = pc.utf8_slice_codeunits(texts.take(pa.array(others)), 0, HEAD_CHARS)
+    stripped = pa.array(map(without_markup, heads.to_pylist()), pa.string())
+    by_patterns, plain = _plain(stripped, MAX_CHARS, markup_is_out=True)
+    is_cut = np.asarray(pc.utf8_length(heads)) == HEAD_CHARS
+    plain &= ~is_cut | (np.asarray(pc.utf8_length(by_patterns)) >= MIN_PROSE_CHARS)
+    found = _replaced(found, others, by_patterns)
+    others = others[~plain]
     found = _replaced(found, others, views_by_rules(texts.take(pa.array(others))))
     odd = np.flatnonzero((n.odd_width > 0) | (2 * n.upper > n.all))
     return _replaced(found, odd, _folded(found.take(pa.array(odd)), n.of(odd)))
+
+
+def _plain(texts: pa.Array, head_chars: int, *, markup_is_out: bool) -> tuple[pa.Array, Flags]:
+    data, offsets = string_buffers(texts)
+    limits = head_chars, MODEL_BYTES, MIN_PROSE_CHARS
+    heads, ends, plain = plain_heads(data, offsets, CLASSES, *limits, markup_is_out)
+    found = pa.StringArray.from_buffers(len(texts), pa.py_buffer(ends), pa.py_buffer(heads))
+    return found, plain
 
 
 def views_by_rules(texts: pa.Array) -> list[str]:
@@ -63,7 +76,7 @@ def _folded(views: pa.Array, n: Letters) -> list[str]:
     return found
 
 
-def _replaced(strings: pa.Array, rows: Counts, others: list[str]) -> pa.Array:
+def _replaced(strings: pa.Array, rows: Counts, others: list[str] | pa.Array) -> pa.Array:
     """`strings` with `others` in their `rows`."""
     places = np.arange(len(strings))
     places[rows] = len(strings) + np.arange(len(rows))

@@ -81,7 +81,8 @@ def test_equals_the_patterns(texts: list[str]) -> None:
 )
 def test_which_texts_are_plain(text: str, plain: bool) -> None:
     data, offsets = string_buffers(pa.array([text]))
-    _, _, found = plain_heads(data, offsets, CLASSES, HEAD_CHARS, MODEL_BYTES, MIN_PROSE_CHARS)
+    limits = HEAD_CHARS, MODEL_BYTES, MIN_PROSE_CHARS
+    _, _, found = plain_heads(data, offsets, CLASSES, *limits, False)
     assert found.tolist() == [plain]
 
 
