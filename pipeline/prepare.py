@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import functools
 import heapq
 import importlib.util
 import itertools
@@ -22,6 +23,7 @@ from pipeline import (
     attach,
     corpus,
     finished,
+    forks,
     frozen,
     given,
     merged,
@@ -42,7 +44,7 @@ from pipeline.settings import CorpusSettings
 from pipeline.shards import Shard, input_files, plan_shards, spill_folder
 from pipeline.stages import JOINS, Job
 from pipeline.staleness import make_job, missing
-from pipeline.tokenizer import Encoder, choose_engine_apart, find, load, save
+from pipeline.tokenizer import Encoder, choose_engine, find, load, save
 
 SAMPLE_BYTES = 1_000_000  # of text on which the fast tokenizer must agree with the reference
 SAMPLE_SHARDS = 100
@@ -160,7 +162,9 @@ def plan_job(
     chosen = folder / "engine.json"
     if not chosen.exists() or read_json(chosen)["sampled"] != sampled:
         sample = list(_sample(settings, shards))
-        engine = choose_engine_apart(find(settings.tokenizer.file), sample)
+        # Apart: both engines and their ids would stay in this process, 80 MB, while workers work.
+        choose = functools.partial(choose_engine, find(settings.tokenizer.file), sample)
+        engine = forks.apart(choose)
         save(encoder, folder)
         write_json(chosen, {"engine": engine, "documents": len(sample), "sampled": sampled})
     return make_job(root, settings, replace(encoder, engine=read_json(chosen)["engine"]), bound)

@@ -12,9 +12,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -170,34 +167,6 @@ def choose_engine(tokenizer_json: str | Path, sample: Sequence[str]) -> Engine:
     ids, offsets = fast(texts)
     same = np.array_equal(ids, reference_ids) and np.array_equal(offsets, reference_offsets)
     return "fastokens" if same else "tokenizers"
-
-
-def choose_engine_apart(tokenizer_json: str | Path, sample: Sequence[str]) -> Engine:
-    """`choose_engine` in a process that ends with it: both engines and their ids would leave 80 MB
-    in this one for as long as it waits for workers.
-
-    Raises:
-        RuntimeError: the process failed; the message holds what it printed.
-    """
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", _CHOOSE],
-        input=json.dumps([str(tokenizer_json), list(sample)]),
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    for engine in ENGINES:
-        if done.returncode == 0 and done.stdout.strip() == engine:
-            return engine
-    raise RuntimeError(f"the check of the tokenizer {tokenizer_json} failed: {done.stderr}")
-
-
-_CHOOSE = """
-import json, sys
-from pipeline.tokenizer import choose_engine
-print(choose_engine(*json.load(sys.stdin)))
-"""
 
 
 def save(encoder: Encoder, folder: Path) -> None:

@@ -18,7 +18,6 @@ logging.disable(logging.ERROR)  # before Beam loads; what fails comes back as an
 
 import contextlib
 import gc
-import itertools
 import json
 import multiprocessing
 import os
@@ -31,7 +30,6 @@ from collections.abc import Iterator
 from multiprocessing import forkserver, resource_tracker, util
 from multiprocessing.connection import wait
 from multiprocessing.context import ForkServerProcess
-from pathlib import Path
 from typing import Any, ClassVar, NoReturn
 
 import grpc
@@ -41,7 +39,7 @@ from apache_beam.runners.worker.sdk_worker import SdkHarness
 from apache_beam.transforms.environments import Environment
 
 import pipeline.build  # noqa: F401 (what a worker runs, loaded once by the fork server)
-from pipeline import heap
+from pipeline import forks, heap
 from pipeline.stages import Job
 
 # Records are 30,000 small objects a second, none in a cycle: the collector took 7 % of a run over
@@ -136,7 +134,8 @@ def _start_fork_server() -> None:
     that workers need (2.4 CPU seconds and 150 MB); else as a process that begins with nothing."""
     FORKS.set_forkserver_preload([__name__, WARM])
     server = vars(forkserver._forkserver)
-    if server["_forkserver_pid"] is not None or not _can_fork():
+    known = sys.version_info < (3, 14)  # from then on it asks for a key
+    if server["_forkserver_pid"] is not None or not (known and forks.can_fork()):
         forkserver.ensure_running()
         return
     address = f"{util.get_temp_dir()}/fork-server"  # a folder of this user alone
@@ -155,20 +154,11 @@ def _start_fork_server() -> None:
     }
 
 
-def _can_fork() -> bool:
-    """Does no other thread run, that could hold a lock? From Python 3.14 on the fork server asks
-    for a key, which this file does not know how to give."""
-    tasks = Path("/proc/self/task")
-    return sys.version_info < (3, 14) and tasks.exists() and len(list(tasks.iterdir())) == 1
-
-
 def _be_fork_server(listener: int, alive: int) -> NoReturn:
     """The child's side: nothing of the parent's is open (its lock!) or handled here."""
     try:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        kept = sorted({listener, alive})
-        for begin, end in itertools.pairwise([2, *kept, os.sysconf("SC_OPEN_MAX")]):
-            os.closerange(begin + 1, end)
+        forks.close_all_but(listener, alive)
         forkserver.main(listener, alive, [WARM])
     except SystemExit:  # the parent has ended
         os._exit(0)

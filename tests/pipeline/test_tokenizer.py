@@ -167,14 +167,6 @@ def test_engine_is_chosen_by_the_sample(tiny: str, tmp_path: Path) -> None:
     assert tok.choose_engine(path, ["hello 你好"]) == "tokenizers"  # fastokens refuses the rule
 
 
-def test_a_process_of_its_own_chooses_the_same_engine(tiny: str, tmp_path: Path) -> None:
-    assert tok.choose_engine_apart(tiny, ["hello 你好", ""]) == "fastokens"
-    path = tmp_path / "broken.json"
-    path.write_text("{")
-    with pytest.raises(RuntimeError, match=r"broken.json failed: (.|\n)*JSONDecodeError"):
-        tok.choose_engine_apart(path, [])
-
-
 @pytest.mark.parametrize("rule", [r"\p{Han}+|.", r"\P{Greek}", r"\p{Script=Han}", r"\p{^Thai}x"])
 def test_rules_that_name_a_script_are_refused(rule: str) -> None:
     spec = _spec(ADDED)
