@@ -16,6 +16,7 @@ from pipeline.corpus import manifest
 from pipeline.files import file_hash, read_json, write_json
 from pipeline.sql import ask
 
+MEMORY_LIMIT = "300MB"  # with the process that asks, below what its workers had together
 TIMEOUT_SECONDS = 3_600.0  # a few columns of the documents: 1e8 of them take minutes
 
 # Each document has one fate, the first that applies. Of copies the first document stays, of near
@@ -71,7 +72,9 @@ def _fates(root: Path) -> list[dict[str, Any]]:
 
 
 def _asked(root: Path) -> list[dict[str, Any]]:
-    with ask(root, FATES, macros={}, timeout_seconds=TIMEOUT_SECONDS) as batches:
+    with ask(
+        root, FATES, macros={}, timeout_seconds=TIMEOUT_SECONDS, memory_limit=MEMORY_LIMIT
+    ) as batches:
         rows: list[dict[str, Any]] = batches.read_all().to_pylist()
     return rows
 

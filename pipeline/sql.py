@@ -39,6 +39,7 @@ from pipeline.syntax import (
 from pipeline.views import STANDARD_VIEWS
 
 BATCH_ROWS = 10_000
+MEMORY_LIMIT = "2GB"  # of one question; what needs more goes to the disk
 READ_NODES = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}
 
 # What a predicate may consist of. No SUBQUERY, WINDOW, STAR, PARAMETER, POSITIONAL_REFERENCE.
@@ -59,7 +60,7 @@ def connect(
     views: Mapping[str, View] = STANDARD_VIEWS,
     *,
     names: frozenset[str] | None = None,
-    memory_limit: str = "2GB",
+    memory_limit: str = MEMORY_LIMIT,
     threads: int | None = None,
 ) -> duckdb.DuckDBPyConnection:
     """A connection with the views of the corpus at `root`, which can read that folder alone.
@@ -93,7 +94,12 @@ def connect(
 
 @contextmanager
 def ask(
-    root: Path, sql: str, *, macros: TableMacros, timeout_seconds: float
+    root: Path,
+    sql: str,
+    *,
+    macros: TableMacros,
+    timeout_seconds: float,
+    memory_limit: str = MEMORY_LIMIT,
 ) -> Iterator[pa.RecordBatchReader]:
     """The answer to one SELECT over the corpus at `root`.
 
@@ -101,7 +107,7 @@ def ask(
         SqlError: not one SELECT, no such column, outside of the corpus, too slow, too large.
     """
     tree = parse(sql)
-    connection = connect(root, names=names_in(tree, macros))
+    connection = connect(root, names=names_in(tree, macros), memory_limit=memory_limit)
     expired = threading.Event()
 
     def stop() -> None:
@@ -115,7 +121,8 @@ def ask(
         try:
             relation = connection.sql(with_tables(connection, sql, tree, macros))
         except (duckdb.BinderException, duckdb.CatalogException):
-            connection = connect(root)  # all columns: now it binds, or the message names them
+            # All columns: now it binds, or the message names them.
+            connection = connect(root, memory_limit=memory_limit)
             relation = connection.sql(with_tables(connection, sql, tree, macros))
         yield relation.to_arrow_reader(BATCH_ROWS)
     except (duckdb.Error, pa.ArrowException, OSError) as error:
