@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from dedup import bands, clusters, sketches
 from pipeline import schema
-from pipeline.files import part_name
+from pipeline.files import part_name, replacing
 from pipeline.tables import rank_of, read_arrow, read_columns, write_columns, write_table
 from pipeline.transforms.near import ROW, components_output, shingle_outputs, sign_outputs
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 # Text of one partition, about. Band keys are 0.1 to 0.5 of it (16 bytes in memory, 21 a document of
 # 700 to 3,000 bytes), shingles of Chinese 2.7 times it if every document had a near copy.
 PARTITION_BYTES = 128_000_000
+SLICE_ROWS = 4_096  # members of large components whose shingles are copied together: 8 MB of pages
 
 
 def partitions(text_bytes: int) -> int:
@@ -103,15 +105,20 @@ def verify(root: Path, near: Near, parts: list[int], partition: int, num: int) -
     """Pairs by true Jaccard inside each candidate component of this partition of `num`.
 
     A content that stands in several parts counts once. A component above MAX_STORED members keeps
-    its shingles instead of its pairs: it is verified when a mixture selects.
+    its shingles instead of its pairs: it is verified when a mixture selects. They are copied slice
+    by slice, so that a component of a million near-equal pages takes 40 bytes a page here.
     """
-    labels, names, hashes, offsets = _members(root, parts, partition, num)
+    labels, names, places = _members(root, parts, partition, num)
     bounds = np.append(np.flatnonzero(np.diff(labels, prepend=-1)), len(labels))
     sizes = np.diff(bounds)
+    in_large = np.repeat(sizes > clusters.MAX_STORED, sizes)
+    sets = _shingles(root, places[~in_large])
+    hashes, offsets = np.asarray(sets.values), np.asarray(sets.offsets)
+    small = np.cumsum(~in_large) - 1  # of a member: which of `sets` is its
     found = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32))]
     for begin, end in itertools.pairwise(bounds):
         if 1 < end - begin <= clusters.MAX_STORED:
-            inside = offsets[begin : end + 1]
+            inside = offsets[small[begin] : small[end - 1] + 2]
             i, j, jaccards = clusters.verified_pairs(
                 hashes[inside[0] : inside[-1]], inside - inside[0], near.threshold
             )
@@ -120,8 +127,7 @@ def verify(root: Path, near: Near, parts: list[int], partition: int, num: int) -
     # Rows of a component stand together, contents ascending: the smallest row has the smallest.
     nodes, roots = clusters.components(np.stack([first, second], axis=1).astype(np.uint64))
     rows, leaders = nodes.astype(np.int64), nodes[roots].astype(np.int64)
-    in_large = sizes > clusters.MAX_STORED
-    large = np.flatnonzero(np.repeat(in_large, sizes))
+    large = np.flatnonzero(in_large)
     rows, leaders = np.append(rows, large), np.append(leaders, np.repeat(bounds[:-1], sizes)[large])
     members = np.bincount(leaders, minlength=len(labels))[leaders].astype(np.int32)
 
@@ -132,36 +138,59 @@ def verify(root: Path, near: Near, parts: list[int], partition: int, num: int) -
     write_table(pairs_path, schema.PAIRS, [*columns, pa.array(jaccard[by_content])])
     by_content = np.argsort(rank[rows], kind="stable")
     columns = [names.take(pa.array(side[by_content])) for side in (rows, leaders)]
-    is_large = np.isin(rows, large)[by_content]
-    columns += [pa.array(members[by_content]), pa.array(is_large)]
+    columns += [pa.array(members[by_content]), pa.array(in_large[rows][by_content])]
     write_table(clusters_path, schema.CLUSTERS, columns)
     large = large[np.argsort(rank[large])]
-    sets = pa.LargeListArray.from_arrays(pa.array(offsets), pa.array(hashes))
-    columns = [array.take(pa.array(large)) for array in (names, sets)]
-    write_table(shingles_path, schema.LARGE_CLUSTER_SHINGLES, columns)
+    with (
+        replacing(shingles_path) as temporary,
+        pq.ParquetWriter(temporary, schema.LARGE_CLUSTER_SHINGLES, compression="zstd") as writer,
+    ):
+        for begin in range(0, len(large), SLICE_ROWS):
+            some = large[begin : begin + SLICE_ROWS]
+            columns = [names.take(pa.array(some)), _shingles(root, places[some])]
+            types = schema.LARGE_CLUSTER_SHINGLES.types
+            arrays = [column.cast(kind) for column, kind in zip(columns, types, strict=True)]
+            writer.write_table(pa.table(arrays, schema=schema.LARGE_CLUSTER_SHINGLES))
     return {"pairs": len(first), "clustered": len(rows), "large": len(large)}
+
+
+PLACE = np.dtype([("part", "<u4"), ("row", "<u4")])  # of a candidate, in the file of its part
+Places = npt.NDArray[Any]  # of PLACE
 
 
 def _members(
     root: Path, parts: list[int], partition: int, num: int
-) -> tuple[npt.NDArray[np.int64], pa.Array, npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
+) -> tuple[npt.NDArray[np.int64], pa.Array, Places]:
     """Candidates of a partition, each content once, by component and content: their components,
-    contents, shingles and where those of each begin."""
-    slices = (_slice(shingle_outputs(root, part)[0], partition, num) for part in sorted(parts))
-    table = pa.concat_tables([schema.CANDIDATES.empty_table(), *slices]).combine_chunks()
-    labels = np.asarray(table["component"])
-    rank = rank_of(table["content_hash"].combine_chunks())
-    order = np.lexsort((rank, labels))
-    labels, rank = labels[order], rank[order]
-    is_new = (np.diff(labels, prepend=-1) != 0) | (np.diff(rank, prepend=-1) != 0)
-    table = table.take(pa.array(order[is_new]))
-    sets, contents = (table[name].combine_chunks() for name in ("shingles", "content_hash"))
-    offsets = np.asarray(sets.offsets) if len(sets) else np.zeros(1, np.int64)
-    return labels[is_new], contents, np.asarray(sets.values), offsets
+    contents, and places."""
+    labels, places = [np.empty(0, np.int64)], [np.empty(0, PLACE)]
+    contents = [pa.array([], schema.HASH)]
+    for part in sorted(parts):
+        table = read_arrow(shingle_outputs(root, part)[0])
+        components = np.asarray(table["component"])
+        begin, end = np.searchsorted(components % num, [partition, partition + 1])
+        rows = np.arange(begin, end)  # copied, so that nothing holds the file
+        labels.append(components[rows])
+        contents.extend(table["content_hash"].take(pa.array(rows)).chunks)
+        mine = np.empty(len(rows), PLACE)
+        mine["part"], mine["row"] = part, rows
+        places.append(mine)
+    label, content = np.concatenate(labels), pa.concat_arrays(contents)
+    rank = rank_of(content)
+    order = np.lexsort((rank, label))
+    label, rank = label[order], rank[order]
+    is_new = (np.diff(label, prepend=-1) != 0) | (np.diff(rank, prepend=-1) != 0)
+    order = order[is_new]
+    return label[is_new], content.take(pa.array(order)), np.concatenate(places)[order]
 
 
-def _slice(path: Path, partition: int, num: int) -> pa.Table:
-    """Rows of a partition, copied, so that nothing holds the file."""
-    table = read_arrow(path)
-    bounds = np.searchsorted(np.asarray(table["component"]) % num, [partition, partition + 1])
-    return table.take(pa.array(np.arange(*bounds)))
+def _shingles(root: Path, places: Places) -> pa.LargeListArray:
+    """Shingles of candidates, in this order; the file of a part is let go of at once."""
+    found = [pa.array([], pa.large_list(pa.uint64()))]
+    order = np.argsort(places["part"], kind="stable")
+    ordered = places[order]
+    for part in np.unique(ordered["part"]).tolist():
+        rows = ordered["row"][slice(*np.searchsorted(ordered["part"], [part, part + 1]))]
+        sets = read_arrow(shingle_outputs(root, part)[0])["shingles"]
+        found.extend(sets.take(pa.array(rows)).chunks)
+    return pa.concat_arrays(found).take(pa.array(np.argsort(order)))

@@ -113,6 +113,16 @@ def test_rows_are_ordered_and_clusters_hold_together(tmp_path: Path) -> None:
 def test_a_component_too_large_for_pairs_keeps_its_shingles(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """They are copied a slice at a time: of one giant component the rest stays on disk."""
+    copied: list[int] = []
+    copy = near_join._shingles
+
+    def counted(root: Path, places: near_join.Places) -> pa.LargeListArray:
+        copied.append(len(places))
+        return copy(root, places)
+
+    monkeypatch.setattr(near_join, "_shingles", counted)
+    monkeypatch.setattr(near_join, "SLICE_ROWS", 2)
     monkeypatch.setattr(clusters, "MAX_STORED", 3)
     words = random.Random(3).choices(WORDS, k=80)
     family = [" ".join([*words, f"end{n}"]) for n in range(5)]
@@ -120,6 +130,7 @@ def test_a_component_too_large_for_pairs_keeps_its_shingles(
     texts = [*family, other, f"{other} end"]
     counters = join(tmp_path, corpus_parts.write(tmp_path, [texts[:4], texts[3:]]), 1)
     assert counters["verify 0"] == {"pairs": 1, "clustered": 7, "large": 5}
+    assert copied == [2, 2, 2, 1]  # the small component, then slices of the large one
     assert list(pairs(tmp_path)) == [tuple(sorted(map(content, texts[5:])))]
     names = sorted(map(content, family))
     stored = rows(tmp_path, "clusters/shingles")
