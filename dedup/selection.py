@@ -34,7 +34,11 @@ def keep_unique_by_shingles(
     order: Indices, hashes: Hashes, offsets: Offsets, threshold: float
 ) -> Mask:
     """The same rule where pairs were not stored: each text of `order` is verified against those
-    kept before it. Mask over all `len(offsets) - 1` texts."""
+    kept before it. Mask over all `len(offsets) - 1` texts.
+
+    Memory is about 60 bytes a shingle. Time is that of a sort where most texts go; where nearly all
+    stay though they share most shingles, it grows with the square: 5 s for 20,000 texts.
+    """
     return similarity_join(hashes, offsets, threshold, order, greedy=True)[0]
 
 
