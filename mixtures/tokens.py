@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from pipeline.config import ConfigError
-from pipeline.corpus import fetched, manifest
-from pipeline.files import part_name, read_json
+from pipeline.corpus import CorpusError, fetched, manifest
+from pipeline.files import part_name, read_sealed
 
 
 class TokenShards:
@@ -18,7 +17,11 @@ class TokenShards:
 
     def __init__(self, root: Path, tokenizer: str) -> None:
         self.root, self.folder = root, root / "tokens" / tokenizer
-        policy: dict[str, Any] = read_json(self.folder / "policy.json")
+        policy = read_sealed(self.folder / "policy.json")
+        if policy is None:
+            raise CorpusError(
+                f"{self.folder}/policy.json is damaged; `assay prepare --verify` writes it again"
+            )
         self.dtype = np.dtype(policy["dtype"])
         self.vocab_size: int = policy["vocab_size"]
         self.bos_id: int | None = policy["bos_id"]

@@ -31,7 +31,15 @@ from pipeline.corpus import (
     record,
     record_path,
 )
-from pipeline.files import file_hash, part_name, part_number, read_json, replacing, write_json
+from pipeline.files import (
+    file_hash,
+    part_name,
+    part_number,
+    read_json,
+    read_sealed,
+    replacing,
+    write_sealed,
+)
 from pipeline.fingerprint import fingerprint
 from pipeline.keyed import read_keyed
 from pipeline.tables import column
@@ -110,8 +118,11 @@ def attach(root: Path, file: Path, on: str, name: str, *, replace: bool = False)
                 f"is the key {'content_hash' if on == 'id' else 'id'}, or another corpus meant?"
             )
         _list(root, found["signals"], name, listed=False)  # not while old parts meet new ones
-        with replacing(attached_path(root, name)) as temporary:
+        kept = attached_path(root, name)
+        kept.with_suffix(".json").unlink(missing_ok=True)
+        with replacing(kept) as temporary:
             pq.write_table(table, temporary)
+        write_sealed(kept.with_suffix(".json"), {"files": {kept.name: file_hash(kept)}})
         parts = [part_number(path) for path in paths]
         renew(root, parts)
         timings.write(root)
@@ -138,7 +149,8 @@ def drop(root: Path, name: str) -> None:
                 f"{root}: no group {name!r} is attached; there are: {', '.join(names) or 'none'}"
             )
         _list(root, manifest(root)["signals"], name, listed=False)
-        attached_path(root, name).unlink()
+        for suffix in (".json", ".parquet"):
+            attached_path(root, name).with_suffix(suffix).unlink(missing_ok=True)
         for folder in ("signals", "stats/signals"):
             shutil.rmtree(root / folder / name, ignore_errors=True)
         timings.write(root)
@@ -162,11 +174,20 @@ def renew(root: Path, parts: list[int]) -> list[str]:
     """Join every attached group to the documents of `parts`, where they came or changed since.
 
     Call it while holding the corpus. Returns the names of the groups.
+
+    Raises:
+        CorpusError: the columns that were attached are damaged.
     """
     names = attached_groups(root)
     for name in names:
         stage, path = f"signals/{name}", attached_path(root, name)
         kept = file_hash(path)
+        vouched = read_sealed(path.with_suffix(".json"))
+        if vouched is not None and vouched["files"] != {path.name: kept}:
+            raise CorpusError(
+                f"{path} is damaged (the disk, or another program?); put it back, or attach the "
+                f"group again: `assay attach {root} FILE --on KEY --name {name} --replace`"
+            )
         prints = {part: fingerprint(kept, _documents_hash(root, part)) for part in parts}
         stale = [part for part in parts if record(root, stage, part, prints[part]) is None]
         for gone in (root / "stats" / stage).glob("part-*"):
@@ -214,7 +235,7 @@ def _list(root: Path, signals: list[str], name: str, *, listed: bool) -> None:
     """Name the group in corpus.json, or no more."""
     if (name in signals) != listed:
         signals.append(name) if listed else signals.remove(name)
-        write_json(root / "corpus.json", manifest(root) | {"signals": signals})
+        write_sealed(root / "corpus.json", manifest(root) | {"signals": signals})
 
 
 def _check_name(name: str, signals: list[str], replace: bool) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from filters.presets import PRESETS, needs
 from pipeline.corpus import manifest
 from pipeline.files import read_json, replacing
 from pipeline.finished import reading
@@ -22,6 +23,10 @@ LANGUAGES = """
 select coalesce(lang, 'unknown') as language, count(*) as documents,
        sum(num_bytes)::bigint as bytes, sum(num_tokens)::bigint as tokens
 from documents group by 1 order by bytes desc"""
+# Of a language or kind that a preset has no rules for, its share is NULL.
+PASSING = """
+select source, coalesce(lang, 'unknown') as language, count(*) as documents, {shares}
+from documents group by 1, 2 order by documents desc, source, language"""
 LICENCES = """
 select source, coalesce(licence, 'not stated') as licence, count(*) as documents
 from documents group by all order by source, documents desc"""
@@ -38,7 +43,7 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="assay card",
         description="The data card of a corpus, as Markdown: sources, licences, languages, what "
-        "was rejected and why, duplicates, held-out sets, filters, known limits.",
+        "was rejected and why, what passes each preset, duplicates, held-out sets, known limits.",
         epilog="example:\n  assay card runs/web --output runs/web/README.md",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -80,6 +85,7 @@ def _lines(root: Path) -> Iterator[str]:
         (r["step"], *map(_cell, (r["documents"], r["bytes"])), r["note"]) for r in funnel(root)
     ]
     yield from _table(rows)
+    yield from _passing(root, set(found["signals"]))
     yield from _heading("Filters and duplicates")
     yield (
         f"Dropped when read, with their reason kept: {', '.join(settings['hard']) or 'nothing'}. "
@@ -103,6 +109,17 @@ def _lines(root: Path) -> Iterator[str]:
     )
     yield from _heading("Known limits")
     yield from (f"- {limit}" for limit in LIMITS)
+
+
+def _passing(root: Path, signals: set[str]) -> Iterator[str]:
+    """Shares of documents that pass each preset, where its signals were measured."""
+    presets = [preset for preset in PRESETS if needs(preset) <= signals]
+    if presets:
+        shares = ", ".join(
+            f"printf('%.1f %%', 100 * avg({preset}.pass::int)) as {preset}" for preset in presets
+        )
+        yield from _section("Shares that pass each preset", PASSING.format(shares=shares), root)
+        yield "\nEmpty: the preset has no rules for this language or kind of source."
 
 
 def _held(name: str, entry: dict[str, Any]) -> tuple[str, ...]:

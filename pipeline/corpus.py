@@ -26,14 +26,19 @@ def manifest(root: Path) -> dict[str, Any]:
     """corpus.json of a finished corpus.
 
     Raises:
-        CorpusError: not a corpus, not finished, or of another format version.
+        CorpusError: not a corpus, not finished, damaged, or of another format version.
     """
     path = root / "corpus.json"
     if not path.exists():
         unfinished = (root / "inputs.json").exists()
         what = "an unfinished corpus" if unfinished else "not a corpus"
         raise CorpusError(f"{root}: {what} (no corpus.json); run `assay prepare` for it first")
-    found: dict[str, Any] = read_json(path)
+    found = read_sealed(path)
+    if found is None:
+        raise CorpusError(
+            f"{path} is damaged (the disk, or another program?); `assay prepare --verify` finds "
+            "what else is, and makes it again"
+        )
     if found["format"] != FORMAT_VERSION:
         raise CorpusError(
             f"{root}: format {found['format']}, this version of assay reads {FORMAT_VERSION}; "
@@ -227,34 +232,6 @@ def _is_same(state: State) -> bool:
     return state[1:] == (stat.st_ino, stat.st_mtime_ns)
 
 
-def damaged(root: Path) -> list[str]:
-    """Damaged commit records, and files whose bytes are not those that theirs names; the records
-    are deleted, so that the next run makes them again. Of a corpus on a store every object is
-    read: files that are damaged here alone are fetched again, and are not named."""
-    found = []
-    mirror = store.of(root)
-    for path in sorted((root / "stats").rglob("part-*.json")):
-        known = read_sealed(path)
-        if known is None:
-            found.append(str(path.relative_to(root)))
-            path.unlink()
-            continue
-        outputs = known["outputs"]
-        bad = [name for name, output in outputs.items() if not _is(root / name, output)]
-        if mirror is not None:
-            bad = [name for name in outputs if not publish.is_whole(mirror, name, outputs[name])]
-            if bad:
-                publish.revoke(mirror, known)
-        if bad:
-            path.unlink()
-        found += bad
-    return found
-
-
-def _is(path: Path, output: dict[str, Any]) -> bool:
-    return path.exists() and file_hash(path) == output["xxh3"]
-
-
 # --- one writer at a time -------------------------------------------------------------------------
 
 
@@ -267,7 +244,12 @@ def locked(root: Path) -> Iterator[None]:
         CorpusError: another process holds it; names its process id.
         LeaseError: another machine holds it.
     """
-    root.mkdir(parents=True, exist_ok=True)
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise CorpusError(
+            f"{root}: a file stands where this folder is to be; name another `output`, or move it"
+        ) from None
     with open(root / ".lock", "a+") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

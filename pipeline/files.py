@@ -14,6 +14,7 @@ import xxhash
 
 CHUNK_BYTES = 1 << 20
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+SEAL = "seal"  # key of sealed JSON: hash of the rest
 OUR_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)  # no fault of an input file
 
 
@@ -64,17 +65,23 @@ def read_json(path: Path) -> Any:
 
 def write_sealed(path: Path, value: dict[str, Any], indent: int | None = 1) -> None:
     """Write JSON whose key `seal` is the hash of the rest: a flipped bit is noticed."""
-    write_json(path, {**value, "seal": _seal(value)}, indent)
+    write_json(path, {**value, SEAL: _seal(value)}, indent)
 
 
-def read_sealed(path: Path) -> dict[str, Any] | None:
-    """What was sealed, without its seal; None where the file is absent or damaged."""
+def read_sealed(path: Path, strict: bool = False) -> dict[str, Any] | None:
+    """What was sealed, without its seal; None where the file is absent or damaged.
+
+    Args:
+        strict: a file without a seal is damaged too; else it may be older than seals are.
+    """
     try:
         found: dict[str, Any] = json.loads(path.read_bytes())
-        seal = found.pop("seal", None)
+        seal = found.pop(SEAL, None)
     except (FileNotFoundError, ValueError, AttributeError):
         return None
-    return found if seal in (None, _seal(found)) else None  # None: written before there were seals
+    if seal is None and not strict:
+        return found
+    return found if seal == _seal(found) else None
 
 
 def _seal(value: dict[str, Any]) -> str:

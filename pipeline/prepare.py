@@ -22,6 +22,7 @@ from pipeline import (
     accounts,
     attach,
     corpus,
+    damage,
     finished,
     forks,
     frozen,
@@ -34,7 +35,7 @@ from pipeline import (
     timings,
 )
 from pipeline.config import ConfigError
-from pipeline.files import part_number, read_json, remove_temporaries, write_json
+from pipeline.files import part_number, read_sealed, remove_temporaries, write_sealed
 from pipeline.fingerprint import fingerprint, versions
 from pipeline.readers import Record
 from pipeline.readers.formats import read
@@ -44,7 +45,7 @@ from pipeline.settings import CorpusSettings
 from pipeline.shards import Shard, input_files, plan_shards, spill_folder
 from pipeline.stages import JOINS, Job
 from pipeline.staleness import make_job, missing
-from pipeline.tokenizer import Encoder, choose_engine, find, load, save
+from pipeline.tokenizer import Encoder, choose_engine, find, load, save, stands
 
 SAMPLE_BYTES = 1_000_000  # of text on which the fast tokenizer must agree with the reference
 SAMPLE_SHARDS = 100
@@ -87,7 +88,7 @@ def prepare(
     frozen.check(root, settings.heldout, given.kept_folders(settings.heldout))
     print(f"reading {len(files):,} input files of {len(settings.inputs)} sources", file=sys.stderr)
     with corpus.locked(root):
-        damaged = corpus.damaged(root) if verify else []
+        damaged = damage.damaged(root) if verify else []
         for name in damaged:
             print(f"damaged, made again: {root / name}", file=sys.stderr)
         again = accounts.parts_with_bad_files(root)
@@ -111,7 +112,7 @@ def prepare(
             _prune(job)
             attached = attach.renew(root, job.parts)
             timings.write(root)
-            write_json(root / "corpus.json", _manifest(job, attached, merged.renew(job)))
+            write_sealed(root / "corpus.json", _manifest(job, attached, merged.renew(job)))
             publish.finish(root)
         finished.drop(root)
         return Prepared(root, corpus.manifest(root), made, time.perf_counter() - began)
@@ -159,15 +160,20 @@ def plan_job(
     folder = root / "tokens" / encoder.hash
     sources = {item.source: item.model_dump(exclude={"files"}) for item in settings.inputs}
     sampled = fingerprint(sources, versions(["fastokens", "tokenizers"]))
-    chosen = folder / "engine.json"
-    if not chosen.exists() or read_json(chosen)["sampled"] != sampled:
+    chosen = read_sealed(folder / "engine.json")
+    if (
+        chosen is None
+        or chosen["sampled"] != sampled
+        or not stands(folder, chosen.get("files", {}))
+    ):
         sample = list(_sample(settings, shards))
         # Apart: both engines and their ids would stay in this process, 80 MB, while workers work.
         choose = functools.partial(choose_engine, find(settings.tokenizer.file), sample)
         engine = forks.apart(choose)
-        save(encoder, folder)
-        write_json(chosen, {"engine": engine, "documents": len(sample), "sampled": sampled})
-    return make_job(root, settings, replace(encoder, engine=read_json(chosen)["engine"]), bound)
+        files = save(encoder, folder)
+        chosen = {"engine": engine, "documents": len(sample), "sampled": sampled, "files": files}
+        write_sealed(folder / "engine.json", chosen)
+    return make_job(root, settings, replace(encoder, engine=chosen["engine"]), bound)
 
 
 def _run(job: Job, runner: Chosen, missing_parts: dict[str, int]) -> None:
@@ -196,10 +202,10 @@ def _sample(settings: CorpusSettings, shards: list[Shard]) -> Iterator[str]:
 
 def _id_bound(root: Path, settings: CorpusSettings, shards: list[Shard], limit: int) -> int:
     """The bound on ids below which `limit` records of all inputs lie; reads every record once."""
-    remembered = root / "limit.json"
+    remembered = read_sealed(root / "limit.json")
     versions_of_shards = [shard.version for shard in shards]
-    if remembered.exists() and read_json(remembered)["shards"] == versions_of_shards:
-        return int(read_json(remembered)["bound"])
+    if remembered is not None and remembered["shards"] == versions_of_shards:
+        return int(remembered["bound"])
     sources = {item.source: item for item in settings.inputs}
     positions = (
         int.from_bytes(document_id(shard.source, piece.file, record.offset)[:8], "big")
@@ -209,26 +215,25 @@ def _id_bound(root: Path, settings: CorpusSettings, shards: list[Shard], limit: 
     )
     lowest = heapq.nsmallest(limit + 1, positions)
     bound = lowest[limit] if limit < len(lowest) else 1 << 64
-    write_json(remembered, {"shards": versions_of_shards, "bound": str(bound)})
+    write_sealed(root / "limit.json", {"shards": versions_of_shards, "bound": str(bound)})
     return bound
 
 
 def _described(job: Job) -> bool:
     """Does corpus.json stand, and speak of these settings and parts?"""
-    path = job.root / "corpus.json"
-    if not path.exists():
+    found = read_sealed(job.root / "corpus.json")
+    if found is None:
         return False
-    found: dict[str, Any] = read_json(path)
     stated = (found["format"], found["settings"], found["parts"], found["tokenizer"]["hash"])
     return stated == (FORMAT_VERSION, _settings(job), job.parts, job.tokenizer_hash)
 
 
 def _say_what_changed(job: Job) -> None:
     """Name the stages of a finished corpus whose own settings, code or versions are other now."""
-    path = finished.standing(job.root) / "corpus.json"
-    if not path.exists():
+    known = read_sealed(finished.standing(job.root) / "corpus.json")
+    if known is None:
         return
-    before = read_json(path)["stages"]
+    before = known["stages"]
     changed = [s for s, now in job.prints if before.get(s, {}).get("fingerprint", now) != now]
     if changed:
         print(
@@ -244,7 +249,8 @@ def _settings(job: Job) -> dict[str, Any]:
 
 
 def _manifest(job: Job, attached: list[str], merged_tables: list[str]) -> dict[str, Any]:
-    policy = read_json(job.root / "tokens" / job.tokenizer_hash / "policy.json")
+    policy = read_sealed(job.root / "tokens" / job.tokenizer_hash / "policy.json")
+    assert policy is not None, "plan_job wrote it"
     return {
         "format": FORMAT_VERSION,
         "name": job.root.name,

@@ -7,13 +7,12 @@ There are no default prices: they differ by more than ten times between provider
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from pydantic import Field, field_validator
 
 from pipeline import corpus, publish
 from pipeline.config import Settings, check
-from pipeline.files import read_json, write_json
+from pipeline.files import read_sealed, write_sealed
 
 
 class Prices(Settings):
@@ -37,7 +36,7 @@ def keep_prices(root: Path, prices: Prices) -> None:
     """Keep prices in a finished corpus."""
     if prices_of(root) != prices:
         with corpus.locked(root):
-            write_json(_path(root), prices.model_dump())
+            write_sealed(_path(root), prices.model_dump())
             publish.finish(root)
 
 
@@ -46,7 +45,9 @@ def prices_of(root: Path) -> Prices | None:
     path = _path(root)
     if not path.exists():
         return None
-    found: dict[str, Any] = read_json(path)
+    found = read_sealed(path)
+    if found is None:
+        raise corpus.CorpusError(f"{path} is damaged; delete it, and give --prices again")
     return check(found, Prices, str(path))
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from pipeline import store
 from pipeline.corpus import manifest
-from pipeline.files import file_hash, read_json, write_json
+from pipeline.files import file_hash, read_sealed, write_sealed
 from pipeline.sql import ask
 
 MEMORY_LIMIT = "300MB"  # with the process that asks, below what its workers had together
@@ -63,11 +63,12 @@ def _fates(root: Path) -> list[dict[str, Any]]:
     """Asked once of each state of a corpus: 10 million documents take a minute."""
     known = root / "stats" / "fates.json"
     state = [FATES, *(file_hash(root / name) for name in ("corpus.json", "heldout.json"))]
-    if known.exists() and (found := read_json(known))["state"] == state:
+    found = read_sealed(known)
+    if found is not None and found["state"] == state:
         return list(found["fates"])
     fates = _asked(root)
     with contextlib.suppress(PermissionError):  # someone else's corpus can be read all the same
-        write_json(known, {"state": state, "fates": fates})
+        write_sealed(known, {"state": state, "fates": fates})
     return fates
 
 

@@ -9,6 +9,7 @@ file lies may change: identity is its source, its name under the glob and its co
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -24,11 +25,12 @@ from pipeline.ranges import ReadError
 from pipeline.readers import Piece
 from pipeline.readers.files import file_size, file_version, list_files
 from pipeline.readers.formats import cut, format_of
-from pipeline.readers.spill import spill
+from pipeline.readers.spill import DONE, spill
 from pipeline.settings import CorpusSettings
 
 Key = tuple[str, str]  # source, file
 TELL_SECONDS = 10.0  # between lines on stderr
+SHOWN_FILES = 5  # in a message
 MAX_PIECES = 4_096  # of one shard: as many tiny files take a worker some seconds
 
 
@@ -111,6 +113,7 @@ def plan_shards(
         new = {key: files[key] for key in files if key[0] == source and key not in old}
         made, added = _cut(root, source, new, shard_bytes, next_part, max_bad_files)
         shards, entries, next_part = shards + made, entries + added, next_part + len(made)
+    _tell_of_empty([e["path"] for e in entries if e["bytes"] == 0 and "error" not in e])
     unreadable = [f"{e['path']}: {e['error']}" for e in entries if "error" in e]
     if len(unreadable) > max_bad_files:
         raise ConfigError(too_many(unreadable, max_bad_files))
@@ -122,6 +125,15 @@ def plan_shards(
         finished.set_aside(root)
         write_sealed(path, planned, indent=None)
     return load_shards(root)
+
+
+def _tell_of_empty(paths: list[str]) -> None:
+    if paths:
+        shown = ", ".join(paths[:SHOWN_FILES]) + (", ..." if len(paths) > SHOWN_FILES else "")
+        print(
+            f"{len(paths):,} input files hold no byte (a download that failed?): {shown}",
+            file=sys.stderr,
+        )
 
 
 def too_many(bad: list[str], max_bad_files: int) -> str:
@@ -256,7 +268,14 @@ def _cut(
         except Exception as error:  # whatever a decoder or a store makes of a bad file
             if max_bad_files == 0 and isinstance(error, ReadError):
                 raise ConfigError(str(error)) from error
-            if max_bad_files == 0 or (isinstance(error, OSError) and error.errno in OUR_DISK):
+            if isinstance(error, OSError) and _is_ours(error, root):
+                raise
+            if max_bad_files == 0 and isinstance(error, OSError):
+                raise ConfigError(
+                    f"{path} (source {source}) cannot be read: {error.strerror or error}; mend it, "
+                    "take it out of `files`, or let some fail with `max_bad_files`"
+                ) from error
+            if max_bad_files == 0:
                 raise
             reason = f"{type(error).__name__}: {error}"
             entries.append({"source": source, "path": path, "file": key[1], "error": reason})
@@ -283,6 +302,11 @@ def _cut(
     if gathered:
         shards.append(_shard(root, next_part + len(shards), source, gathered))
     return shards, entries
+
+
+def _is_ours(error: OSError, root: Path) -> bool:
+    """Is it the corpus that cannot be written, and not an input file that cannot be read?"""
+    return error.errno in OUR_DISK or Path(str(error.filename or "")).is_relative_to(root)
 
 
 def spill_folder(key: Key) -> Path:
@@ -315,10 +339,14 @@ def _cut_again(root: Path, planned: dict[str, Any], files: dict[Key, str]) -> No
         (shard["source"], piece["file"])
         for shard in planned["shards"]
         for piece in shard["pieces"]
-        if piece.get("spilled") and not (root / piece["path"]).exists()
+        if piece.get("spilled") and not _stands(root / piece["path"])
     }
     for key in sorted(lost):
         spill(files[key], key[1], root / spill_folder(key), planned["shard_bytes"])
+
+
+def _stands(spilled: Path) -> bool:
+    return spilled.exists() and spilled.with_name(DONE).exists()
 
 
 def content_hash(path: str) -> str:

@@ -6,6 +6,7 @@ Written from the commit records whenever a corpus is finished, so that a questio
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,19 @@ TIMINGS = pa.schema(
 def write(root: Path) -> None:
     """Write the table anew; call it while holding the corpus."""
     with replacing(path_of(root)) as temporary:
-        pq.write_table(read_records(root), temporary, compression="zstd")
+        temporary.write_bytes(_table(root))
+
+
+def stands(root: Path) -> bool:
+    """Whether the table that stands is the one that the records give."""
+    return path_of(root).read_bytes() == _table(root)
+
+
+def _table(root: Path) -> bytes:
+    """The table as a file, some MB of it."""
+    file = io.BytesIO()
+    pq.write_table(read_records(root), file, compression="zstd")
+    return file.getvalue()
 
 
 def path_of(root: Path) -> Path:

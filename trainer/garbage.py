@@ -21,7 +21,7 @@ from mixtures.packing import Packing, selection_hash
 from mixtures.select import select
 from mixtures.spec import load_mixture
 from mixtures.tokens import tokens_fingerprint
-from pipeline import objects, publish, store
+from pipeline import objects, publish, store, timings
 from pipeline.corpus import CorpusError, locked, manifest
 from pipeline.files import read_json
 from pipeline.lease import LeaseError
@@ -64,6 +64,8 @@ def gc(argv: list[str]) -> int:
                     total += item.bytes
                     if options.delete:
                         remove(item.place)
+                if options.delete and timings.path_of(root).exists():
+                    timings.write(root)
         except (CorpusError, LeaseError) as error:
             print(f"left alone: {error}", file=sys.stderr)
     done = "removed" if options.delete else "could go; --delete removes it"

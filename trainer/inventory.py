@@ -19,7 +19,7 @@ import yaml
 from mixtures.commands import table
 from pipeline import store
 from pipeline.config import load
-from pipeline.files import read_json
+from pipeline.files import read_json, read_sealed
 from pipeline.finished import standing
 from pipeline.objects import is_url
 from pipeline.prices import Prices
@@ -181,7 +181,9 @@ def _corpus(root: Path) -> str:
     folder = standing(root)
     if not (folder / "corpus.json").exists():
         return "unfinished"
-    found = read_json(folder / "corpus.json")
+    found = read_sealed(folder / "corpus.json")
+    if found is None:
+        return "damaged: `assay prepare --verify` tells more, and mends it"
     if found["format"] != FORMAT_VERSION:
         return f"format {found['format']}: another version of assay reads it"
     stages = found["stages"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import glob
 import os
 import re
@@ -66,13 +67,35 @@ def _local(pattern: str) -> list[tuple[str, str]]:
     if os.path.isdir(plain):
         raise IsADirectoryError(f"{plain} is a folder; name its files, as in {plain}/*.jsonl")
     for path in (pattern, plain):  # also a name that holds a bracket
-        if os.path.isfile(path):
+        if _is_file(path):
             return [(path, os.path.basename(path))]
-    paths = [path for path in glob.glob(pattern, recursive=True) if os.path.isfile(path)]
+    paths = [path for path in glob.glob(pattern, recursive=True) if _is_file(path)]
+    if "**" in pattern:
+        paths = [path for path in paths if not _in_a_loop(os.path.dirname(path))]
     strange = [path for path in paths if not _is_text(path)]
     if strange:
         raise ValueError(f"{strange[0]!r}: the name is not UTF-8 and cannot be kept; rename it")
     return [(path, path.removeprefix(fixed_part(pattern))) for path in paths]
+
+
+def _is_file(path: str) -> bool:
+    """A file, or a link that leads nowhere: it is told of when it is opened, not passed over."""
+    return os.path.isfile(path) or (os.path.islink(path) and not os.path.exists(path))
+
+
+@functools.lru_cache(maxsize=4_096)
+def _in_a_loop(folder: str) -> bool:
+    """Does the way to a folder pass one folder twice, by a link to a folder above? `**` would give
+    each file below 40 times."""
+    above, name = os.path.split(folder)
+    if not name or above == folder:
+        return False
+    if _in_a_loop(above):
+        return True
+    if not os.path.islink(folder):
+        return False
+    target = os.path.realpath(folder)
+    return f"{os.path.realpath(above)}/".startswith(f"{target}/".replace("//", "/"))
 
 
 def _is_text(path: str) -> bool:

@@ -11,7 +11,6 @@ on after the last finished shard (it inflates again what it skips).
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import sys
@@ -22,13 +21,14 @@ from pathlib import Path
 
 import zstandard
 
-from pipeline.files import replacing
+from pipeline.files import file_hash, read_sealed, replacing, write_sealed
 from pipeline.readers import Piece
 from pipeline.readers.files import file_version
 from pipeline.readers.formats import READERS, format_of
 from pipeline.readers.streams import BrokenStream, chunks
 
 LEVEL = 1  # of zstd: 330 MB/s, a third of the text; -5 would be 400 MB/s and nearly a half
+DONE = "done.json"  # the record of a finished cut: end of the stream, hash of each shard
 REPORT_SECONDS = 5.0
 
 
@@ -40,17 +40,19 @@ def spill(path: str, file: str, folder: str | Path, shard_bytes: int) -> list[Pi
     file, or of another `shard_bytes`, are deleted first.
     """
     folder = Path(folder)
-    version, done = folder / "version", folder / "done.json"
+    version, done = folder / "version", folder / DONE
     wanted = f"{file_version(path)} {shard_bytes} zstd"
     if not version.exists() or version.read_text() != wanted:
         shutil.rmtree(folder, ignore_errors=True)
         _write(version, wanted)
     end = _end(folder)
-    if not done.exists() or json.loads(done.read_text())["end"] != end:
+    known = read_sealed(done)
+    if known is None or known["end"] != end:
         broken = _write_shards(path, file, folder, end, shard_bytes)
-        _write(done, json.dumps({"end": _end(folder), "broken": broken}))
-    broken = json.loads(done.read_text())["broken"]
-    shards = _finished(folder)
+        files = {shard.name: file_hash(shard) for shard, _, _ in _finished(folder)}
+        known = {"end": _end(folder), "broken": broken, "files": files}
+        write_sealed(done, known)
+    broken, shards = known["broken"], _finished(folder)
     return [
         Piece(
             path=str(shard),

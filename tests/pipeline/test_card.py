@@ -6,6 +6,7 @@ import pytest
 
 from pipeline.card import card, main
 from pipeline.files import read_json
+from pipeline.sql import ask
 
 
 def test_every_number_is_of_the_corpus(many_parts: Path) -> None:
@@ -19,6 +20,7 @@ def test_every_number_is_of_the_corpus(many_parts: Path) -> None:
         "Languages",
         "Licences that documents state",
         "From records to text",
+        "Shares that pass each preset",
         "Filters and duplicates",
         "Held-out sets",
         "Tokens",
@@ -36,6 +38,26 @@ def test_every_number_is_of_the_corpus(many_parts: Path) -> None:
     assert any(
         line.startswith(f"{found['stages']['tokens']['totals']['tokens']:,} by") for line in lines
     )
+
+
+def test_shares_that_pass_a_preset(many_parts: Path) -> None:
+    """They are those of a question that names the preset; code has no rules."""
+    question = (
+        "select source, lang, count(*) as n, count(*) filter (fineweb.pass) as fineweb, "
+        "count(*) filter (gopher.pass) as gopher from documents group by all order by source"
+    )
+    with ask(many_parts, question, macros={}, timeout_seconds=60) as batches:
+        rows = batches.read_all().to_pylist()
+    lines = card(many_parts).splitlines()
+    head = lines.index("| source | language | documents | gopher | c4 | fineweb |")
+    shown = [line.strip("| ") for line in lines[head + 2 : head + 4]]
+    table = {line.split(" | ")[0]: line for line in shown}
+    assert table.keys() == {"tales-en", "tales-zh"}
+    for row in rows:
+        cells = table[row["source"]].split(" | ")
+        assert cells[1:3] == [row["lang"], str(row["n"])]
+        for cell, preset in ((cells[3], "gopher"), (cells[5], "fineweb")):
+            assert cell == f"{100 * row[preset] / row['n']:.1f} %"
 
 
 def test_a_file_is_written(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pipeline import corpus
+from pipeline import corpus, damage
 from pipeline.files import write_json
 
 
@@ -82,9 +82,9 @@ def test_a_record_does_not_vouch_for_files_of_a_killed_attempt(tmp_path: Path) -
 
 def test_damage_is_found_by_checksum(tmp_path: Path) -> None:
     make(tmp_path, "f", [], "whole")
-    assert corpus.damaged(tmp_path) == []
+    assert damage.damaged(tmp_path) == []
     (tmp_path / "documents" / "part-00000.parquet").write_text("whule")
-    assert corpus.damaged(tmp_path) == ["documents/part-00000.parquet"]
+    assert damage.damaged(tmp_path) == ["documents/part-00000.parquet"]
     assert not corpus.record_path(tmp_path, "ingest", 0).exists(), "so that it is made again"
 
 
@@ -99,7 +99,7 @@ def test_a_damaged_record_is_none(tmp_path: Path, place: int) -> None:
     assert make(tmp_path, "f", calls)["outputs"] == record["outputs"]
     assert calls == ["f", "f"]
     path.write_bytes(whole[:place])
-    assert corpus.damaged(tmp_path) == ["stats/ingest/part-00000.json"]
+    assert damage.damaged(tmp_path) == ["stats/ingest/part-00000.json"]
     assert not path.exists()
 
 

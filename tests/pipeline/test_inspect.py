@@ -12,7 +12,7 @@ import tiny_corpus
 from filters.presets import PRESETS
 from pipeline import schema
 from pipeline.corpus import CorpusError
-from pipeline.files import read_json, write_json
+from pipeline.files import read_sealed, write_sealed
 from pipeline.inspect import inspect, main
 
 REJECT = schema.document_id("web", "a.jsonl", 700).hex()
@@ -139,9 +139,10 @@ def test_a_reject_that_cannot_be_read_shows_what_was_kept(tmp_path: Path) -> Non
 
 def reread(root: Path, file: str) -> None:
     """Let source `web` come from another file."""
-    found = read_json(root / "corpus.json")
+    found = read_sealed(root / "corpus.json")
+    assert found is not None
     found["settings"]["inputs"][0]["files"] = str(root.parent / file)
-    write_json(root / "corpus.json", found)
+    write_sealed(root / "corpus.json", found)
 
 
 @pytest.mark.parametrize("word", ["decade", "123456"])

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from pipeline import corpus, lease, objects, publish, store
-from pipeline.files import write_json
+from pipeline import corpus, damage, lease, objects, publish, store
+from pipeline.files import write_json, write_sealed
 from pipeline.lease import LeaseError
 from pipeline.ranges import open_file
 from pipeline.schema import FORMAT_VERSION
@@ -57,11 +57,11 @@ def measure(root: Path, read: str = "f1") -> dict[str, Any]:
 def whole_run(root: Path, text: str = "text", fingerprint: str = "f1") -> None:
     """A whole run: the driver's files, two stages, the manifest."""
     with corpus.locked(root):
-        write_json(root / "inputs.json", {"shards": text})
+        write_sealed(root / "inputs.json", {"shards": text})
         publish.begin(root)
         ingest(root, text, fingerprint)
         measure(root, fingerprint)
-        write_json(root / "corpus.json", {"format": FORMAT_VERSION, "text": text})
+        write_sealed(root / "corpus.json", {"format": FORMAT_VERSION, "text": text})
         publish.finish(root)
 
 
@@ -186,7 +186,7 @@ def test_a_damaged_object_is_refused_and_made_again(
     with pytest.raises(store.StoreError, match=r"is damaged: .* `assay prepare --verify` makes"):
         corpus.part_paths(other, "documents")
     with corpus.locked(other):
-        assert corpus.damaged(other) == [TEXT]
+        assert damage.damaged(other) == [TEXT]
         publish.begin(other)
         ingest(other)
         publish.finish(other)

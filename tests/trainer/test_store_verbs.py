@@ -10,7 +10,7 @@ import small_corpus
 from small_corpus import assay
 
 from mixtures.freeze_commands import freeze, verify
-from pipeline import corpus, frozen, given, objects, store
+from pipeline import corpus, damage, frozen, given, objects, store
 from pipeline.config import ConfigError
 from pipeline.prices import prices_of
 from pipeline.settings import Heldout
@@ -88,7 +88,7 @@ def test_gc(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert not objects.exists(lost)
     root = store.folder(url)
     with corpus.locked(root):
-        assert corpus.damaged(root) == [], "what is named stays"
+        assert damage.damaged(root) == [], "what is named stays"
         assert gc([url, "--delete"]) == 0
     assert "left alone: " in capsys.readouterr().err
 
