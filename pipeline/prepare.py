@@ -42,7 +42,7 @@ from pipeline.readers.formats import read
 from pipeline.runners import Chosen
 from pipeline.schema import FORMAT_VERSION, document_id
 from pipeline.settings import CorpusSettings
-from pipeline.shards import Shard, input_files, plan_shards, spill_folder
+from pipeline.shards import Shard, input_files, plan_shards, require_unchanged, spill_folder
 from pipeline.stages import JOINS, Job
 from pipeline.staleness import make_job, missing
 from pipeline.tokenizer import Encoder, choose_engine, find, load, save, stands
@@ -104,6 +104,8 @@ def prepare(
             publish.begin(root)
             if made:
                 _run(job, runner, made)
+                if "ingest" in made:
+                    require_unchanged(root)
                 publish.gather(root)
                 print("all parts are made; adding up what became of them", file=sys.stderr)
             left = missing(job)

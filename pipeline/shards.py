@@ -88,10 +88,7 @@ def plan_shards(
         )
     known = known or {"files": [], "shards": []}
     entries = [entry for entry in known["files"] if "error" not in entry]
-    shards = [
-        {**shard, "tries": shard.get("tries", 0) + 1} if shard["part"] in again else shard
-        for shard in known["shards"]
-    ]
+    shards = [_tried_again(shard, again) for shard in known["shards"]]
     if entries and known["shard_bytes"] != shard_bytes:
         entries, shards = [], []  # recut: every part is made again
     lost = _lost(entries, files)
@@ -125,6 +122,39 @@ def plan_shards(
         finished.set_aside(root)
         write_sealed(path, planned, indent=None)
     return load_shards(root)
+
+
+def require_unchanged(root: Path) -> None:
+    """After a run: each local input file that is still there is what it was when it was planned;
+    else the parts that hold it are made again by the next call.
+
+    Raises:
+        ConfigError: some changed meanwhile; names them.
+    """
+    known = read_sealed(root / "inputs.json")
+    assert known is not None, "plan_shards wrote it"
+    entries = [
+        entry
+        for entry in known["files"]
+        if "error" not in entry and "://" not in entry["path"] and Path(entry["path"]).exists()
+    ]
+    changed = _lost(entries, {_key(entry): entry["path"] for entry in entries})
+    if not changed:
+        return
+    again = _parts_to_drop(entries, set(changed))
+    known["shards"] = [_tried_again(shard, again) for shard in known["shards"]]
+    write_sealed(root / "inputs.json", known, indent=None)
+    raise ConfigError(
+        "inputs changed while they were read:\n"
+        + "\n".join(f"  {line}" for line in changed.values())
+        + "\nwhen nobody writes them any more, call `assay prepare --refresh`, which drops what "
+        "was made from them"
+    )
+
+
+def _tried_again(shard: dict[str, Any], again: Collection[int]) -> dict[str, Any]:
+    """A shard as another version of itself, if it is to be made again."""
+    return {**shard, "tries": shard.get("tries", 0) + 1} if shard["part"] in again else shard
 
 
 def _tell_of_empty(paths: list[str]) -> None:

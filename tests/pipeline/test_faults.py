@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import errno
 import gzip
+import itertools
+import json
 import os
 import resource
 import shutil
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,10 +24,11 @@ import small_corpus
 from pipeline import corpus, prepare, runners, shards
 from pipeline.config import ConfigError
 from pipeline.corpus import CorpusError
-from pipeline.files import read_json, replacing
+from pipeline.files import file_hash, read_json, replacing
 from pipeline.readers import Bad, Piece, Record, jsonl
 from pipeline.readers.formats import READERS, Reader
 from pipeline.settings import load_corpus
+from pipeline.sql import ask
 from pipeline.transforms.ingest import UnreadableError
 
 
@@ -168,6 +172,138 @@ def test_texts_that_a_killed_attempt_left_beside_the_held_out_ones_are_no_damage
     pq.write_table(pa.concat_tables([rows, more.cast(rows.schema)]), documents)
     assert run(settings)["finished"]
     assert documents.read_bytes() == whole
+
+
+@pytest.mark.parametrize("now", ["", " longer", "\\n"])
+def test_an_input_that_changes_while_it_is_read_is_found(
+    settings: Path, monkeypatch: pytest.MonkeyPatch, now: str
+) -> None:
+    """Truncated, grown, or other bytes of the same size; put back, it is read again."""
+    path = settings.parent / "zh.jsonl"
+    whole = path.read_bytes()
+    changed = whole.replace(b"zh-1", b"zh-x") if now == "\\n" else whole + now.encode()
+    changed = changed if now else whole[:3_000]
+
+    def stages(*job: Any) -> None:
+        path.write_bytes(changed)
+        kills._stages(*job)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(prepare, "_run", stages)
+        message = (
+            r"changed while they were read:\n  .*zh.jsonl \(source tales-zh\): .*\n.*--refresh"
+        )
+        with pytest.raises(ConfigError, match=message):
+            run(settings)
+    assert not (settings.parent / "corpus" / "corpus.json").exists()
+    with pytest.raises(ConfigError, match="inputs changed since they were prepared"):
+        run(settings)
+    path.write_bytes(whole)
+    assert run(settings)["finished"]
+    assert documents(settings) == {"en.jsonl": 23, "zh.jsonl": 21}
+
+
+def test_an_input_that_vanishes_while_others_are_read_is_named(
+    settings: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = settings.parent / "zh.jsonl"
+    whole = path.read_bytes()
+
+    def stages(*job: Any) -> None:
+        path.unlink()
+        kills._stages(*job)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(prepare, "_run", stages)
+        with pytest.raises(UnreadableError, match=r"zh.jsonl cannot be read: FileNotFoundError"):
+            run(settings)
+    path.write_bytes(whole)
+    assert run(settings)["finished"]
+    assert documents(settings) == {"en.jsonl": 23, "zh.jsonl": 21}
+
+
+def test_a_clock_that_jumps_back_changes_nothing(
+    settings: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(settings)
+    wanted = {
+        path: file_hash(path)
+        for table in ("documents", "tokens", "pairs", "joins")
+        for path in (settings.parent / "corpus" / table).rglob("part-*")
+    }
+    shutil.rmtree(settings.parent / "corpus")
+    clock = itertools.count(2_000_000_000, -3_600)
+    monkeypatch.setattr(time, "time", lambda: float(next(clock)))
+    assert run(settings)["finished"]
+    assert wanted == {path: file_hash(path) for path in wanted}
+    assert run(settings)["finished"]
+
+
+def test_links_that_lead_nowhere_or_in_a_circle(settings: Path) -> None:
+    """A dead link is a file that cannot be read; a circle gives no file twice."""
+    folder = settings.parent
+    (folder / "in").mkdir()
+    (folder / "en.jsonl").rename(folder / "in" / "en.jsonl")
+    (folder / "in" / "again").symlink_to(".", target_is_directory=True)
+    text = settings.read_text("utf-8").replace("files: en.jsonl", 'files: "in/**/*.jsonl"')
+    settings.write_text(text, "utf-8")
+    run(settings)
+    assert documents(settings) == {"en.jsonl": 23, "zh.jsonl": 21}
+    (folder / "in" / "dead.jsonl").symlink_to("gone.jsonl")
+    (folder / "in" / "self.jsonl").symlink_to("self.jsonl")
+    message = r"dead.jsonl \(source tales-en\) cannot be read: No such file .*max_bad_files"
+    with pytest.raises(ConfigError, match=message):
+        run(settings)
+    found = run(settings, max_bad_files=2)
+    assert [bad["file"] for bad in found["bad_files"]] == ["dead.jsonl", "self.jsonl"]
+    assert documents(settings) == {"en.jsonl": 23, "zh.jsonl": 21}
+
+
+def test_a_file_where_the_corpus_is_to_be(settings: Path) -> None:
+    (settings.parent / "corpus").write_text("a file")
+    with pytest.raises(CorpusError, match=r"corpus: a file stands .*; name another `output`"):
+        run(settings)
+
+
+def test_files_without_a_byte_are_told(settings: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    suffixes = [suffix for reader in READERS.values() for suffix in reader.suffixes]
+    for suffix in suffixes:
+        (settings.parent / f"empty{suffix}").touch()
+    text = settings.read_text("utf-8").replace(
+        "inputs:\n", 'inputs:\n  - {source: empty, files: "empty.*"}\n'
+    )
+    settings.write_text(text, "utf-8")
+    assert run(settings)["finished"]
+    assert documents(settings) == {"en.jsonl": 23, "zh.jsonl": 21}
+    told = f"{len(suffixes)} input files hold no byte (a download that failed?): "
+    assert told in capsys.readouterr().err
+
+
+NAMES = (
+    "two words.jsonl",
+    "中文.jsonl",
+    "100%25.jsonl",
+    "😀.jsonl",
+    "two\nlines.jsonl",
+    "[a]*.jsonl",
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_that_mean_something_elsewhere(settings: Path, name: str) -> None:
+    """Also of the folder of the corpus, which SQL opens."""
+    folder = settings.parent / name.replace(".jsonl", "")
+    folder.mkdir()
+    for file in ("tokenizer.json", "zh.jsonl"):
+        shutil.copy(settings.parent / file, folder)
+    (settings.parent / "en.jsonl").rename(folder / name)
+    text = settings.read_text("utf-8").replace("en.jsonl", json.dumps(name, ensure_ascii=False))
+    (folder / "corpus.yaml").write_text(text, "utf-8")
+    run(folder / "corpus.yaml")
+    assert documents(folder / "corpus.yaml") == {name: 23, "zh.jsonl": 21}
+    question = "select file, count(*) as n from documents group by file order by n"
+    with ask(folder / "corpus", question, macros={}, timeout_seconds=60) as batches:
+        assert [row["file"] for row in batches.read_all().to_pylist()] == ["zh.jsonl", name]
 
 
 def test_a_full_disk_names_the_path_and_the_remedy(tmp_path: Path) -> None:
