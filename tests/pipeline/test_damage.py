@@ -41,7 +41,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(settings: Path) -> Path:
     """`assay prepare --verify`, its stages one after another."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(prepare, "_run", kills._stages)
+        patch.setattr(prepare, "_run", kills.run_stages)
         checked = load_corpus(settings)
         return prepare.prepare(checked, runners.Chosen("inline", 1), verify=True).root
 

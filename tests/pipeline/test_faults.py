@@ -46,7 +46,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def settings(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """corpus.yaml of 23 English documents in en.jsonl, 23 Chinese ones in zh.jsonl."""
     shutil.copytree(made, tmp_path, dirs_exist_ok=True)
-    monkeypatch.setattr(prepare, "_run", kills._stages)
+    monkeypatch.setattr(prepare, "_run", kills.run_stages)
     return tmp_path / "corpus.yaml"
 
 
@@ -186,7 +186,7 @@ def test_an_input_that_changes_while_it_is_read_is_found(
 
     def stages(*job: Any) -> None:
         path.write_bytes(changed)
-        kills._stages(*job)
+        kills.run_stages(*job)
 
     with monkeypatch.context() as patch:
         patch.setattr(prepare, "_run", stages)
@@ -211,7 +211,7 @@ def test_an_input_that_vanishes_while_others_are_read_is_named(
 
     def stages(*job: Any) -> None:
         path.unlink()
-        kills._stages(*job)
+        kills.run_stages(*job)
 
     with monkeypatch.context() as patch:
         patch.setattr(prepare, "_run", stages)
