@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -99,5 +100,8 @@ def file_hash(path: Path) -> str:
 
 def remove_temporaries(root: Path) -> None:
     """Delete what killed attempts left behind. Call only while holding the corpus lock."""
-    for path in root.rglob(".*.tmp"):
-        path.unlink(missing_ok=True)
+    for path in list(root.rglob(".*.tmp")):
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)

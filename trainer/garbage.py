@@ -23,7 +23,7 @@ from mixtures.spec import load_mixture
 from mixtures.tokens import tokens_fingerprint
 from pipeline import objects, publish, store, timings
 from pipeline.corpus import CorpusError, locked, manifest
-from pipeline.files import read_json
+from pipeline.files import read_sealed
 from pipeline.lease import LeaseError
 from pipeline.shards import load_shards, spill_folder
 from trainer.inventory import Inventory, look, num_bytes
@@ -77,11 +77,14 @@ def gc(argv: list[str]) -> int:
 
 
 def remove(place: str) -> None:
+    """Delete it; a folder first loses its name, so that a kill leaves none that looks whole."""
     path = Path(place)
     if objects.is_url(place):
         objects.delete(place)
     elif path.is_dir():
-        shutil.rmtree(path)
+        nameless = path if path.suffix == ".tmp" else path.with_name(f".{path.name}.tmp")
+        path.rename(nameless)
+        shutil.rmtree(nameless)
     else:
         path.unlink(missing_ok=True)
 
@@ -115,8 +118,8 @@ def garbage(root: Path, found: Inventory) -> list[Garbage]:
         kept = {"normalize", *known["signals"]}
         for path in sorted((root / "signals").glob("*")):
             if path.name not in kept:
+                left.append((root / "stats/signals" / path.name, "of such a signal group"))
                 left.append((path, "a signal group that the settings no longer name"))
-                left.append((root / "stats/signals" / path.name, "its commit records"))
         files = {spill_folder((s.source, p.file)) for s in load_shards(root) for p in s.pieces}
         for path in sorted((root / "cut").glob("*")):
             if path.relative_to(root) not in files:
@@ -173,20 +176,23 @@ def _tokens(root: Path, current: str, found: Inventory) -> list[tuple[Path, str]
         for path in sorted((root / "tokens").glob("[!.]*"))
         if path.name not in used
         for folder, why in (
-            (path, "token ids of a former tokenizer"),
-            (root / "stats/tokens" / path.name, "their commit records"),
+            (root / "stats/tokens" / path.name, "commit records of a former tokenizer"),
             (root / "merged/tokens" / path.name, "their merged counts"),
+            (path, "token ids of a former tokenizer"),
         )
     ]
 
 
 def _orphans(root: Path, gone: set[Path]) -> Iterator[Path]:
     """Parts of tables that no commit record names."""
-    named = {
-        name
-        for path in (root / "stats").rglob("part-*.json")
-        for name in read_json(path)["outputs"]
-    }
+    records = [read_sealed(path) for path in (root / "stats").rglob("part-*.json")]
+    if None in records:
+        print(
+            f"parts of {root} stay: a commit record is damaged, call `assay prepare --verify`",
+            file=sys.stderr,
+        )
+        return
+    named = {name for record in records if record is not None for name in record["outputs"]}
     for table in TABLES:
         for path in sorted((root / table).rglob("part-*")):
             if str(path.relative_to(root)) not in named and gone.isdisjoint(path.parents):

@@ -8,6 +8,7 @@ mixture names corpora; which selections it means is worked out where that counts
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -130,8 +131,13 @@ def num_bytes(path: Path) -> int:
         return store.num_bytes(path)
     if path.is_file():
         return path.stat().st_size
-    found = (os.lstat(f"{place}/{name}") for place, _, files in os.walk(path) for name in files)
-    return sum({stat.st_ino: stat.st_size for stat in found}.values())  # links count once
+    sizes: dict[int, int] = {}  # by inode: links count once
+    for place, _, files in os.walk(path):
+        for name in files:
+            with contextlib.suppress(FileNotFoundError):  # a run at work: it has another name now
+                stat = os.lstat(f"{place}/{name}")
+                sizes[stat.st_ino] = stat.st_size
+    return sum(sizes.values())
 
 
 # --- the verb -------------------------------------------------------------------------------------

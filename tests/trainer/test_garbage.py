@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -151,3 +153,60 @@ def test_a_mixture_that_cannot_be_used_keeps_what_is_packed(
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="no such folder"):
         gc([str(tmp_path / "nowhere")])
+
+
+def test_a_killed_delete_leaves_nothing_that_looks_whole(folder: Path) -> None:
+    """Killed at every file that it deletes: what has its name has all its files, and the last call
+    removes what is left."""
+    root = folder / "corpus"
+    shutil.rmtree(folder / "runs")
+    (folder / "mixture.yaml").unlink()
+    former = root / "tokens/former"
+    former.mkdir()
+    for n in range(3):
+        (former / f"part-{n:05d}.arrow").write_bytes(b"x")
+    whole = {path: set(os.listdir(path)) for path in (former, *(root / "packed").glob("[!.]*"))}
+    wanted = {name for name in files(folder) if "packed/" not in name and "/former/" not in name}
+    kills = 0
+    while kills < 50:
+        child = os.fork()
+        if child == 0:
+            _die_at(1)
+            gc(["--delete"])
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        for path, names in whole.items():
+            assert not path.exists() or set(os.listdir(path)) == names
+        if status == 0:
+            break
+        kills += 1
+    assert kills > 3
+    assert files(folder) == wanted
+    assert not list(root.rglob(".*.tmp"))
+
+
+def _die_at(moment: int) -> None:
+    """This process kills itself when it has deleted `moment` files."""
+    real, left = os.unlink, moment
+
+    def unlink(*path: Any, **more: Any) -> None:
+        nonlocal left
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        left -= 1
+        real(*path, **more)
+
+    os.unlink = unlink
+
+
+def test_ls_beside_a_run_that_renames_files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was listed a moment ago may be gone when its size is asked."""
+    real = os.lstat
+
+    def lstat(path: Any, **more: Any) -> os.stat_result:
+        if str(path).endswith("documents/part-00000.parquet"):
+            raise FileNotFoundError(path)
+        return real(path, **more)
+
+    monkeypatch.setattr(os, "lstat", lstat)
+    assert ls([]) == 0
