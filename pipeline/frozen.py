@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from pipeline.settings import Heldout
 
 BATCH_ROWS = 1024
-CHOSEN_WITH = ("share", "min_documents")  # of heldout.json: at the sets that this corpus chose
+# Of heldout.json, at the sets that this corpus chose; an older set may lack one of them.
+CHOSEN_WITH = ("share", "min_documents", "max_documents")
 
 
 def paths(root: Path) -> tuple[Path, Path]:
@@ -77,8 +78,8 @@ def check(root: Path, heldout: Heldout, folders: list[Path]) -> None:
         folders: those of `heldout.keep`.
 
     Raises:
-        ConfigError: a file of `heldout.keep` or its documents are missing; `share` or
-            `min_documents` is not what a set was chosen with.
+        ConfigError: a file of `heldout.keep` or its documents are missing; a key of CHOSEN_WITH
+            is not what a set was chosen with.
     """
     for path, folder in zip(heldout.keep, folders, strict=True):
         if not paths(folder)[0].exists():

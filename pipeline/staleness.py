@@ -51,7 +51,7 @@ def make_job(
         "components": ("near_join", []),
         "candidates": ("near", []),
         "pairs": ("near_join", near["threshold"]),
-        "nominees": ("heldout", [held.share, held.min_documents]),
+        "nominees": ("heldout", [held.share, held.min_documents, held.max_documents]),
         "heldout": (
             "heldout",
             [

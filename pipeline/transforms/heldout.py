@@ -7,10 +7,11 @@ What may not be trained on because of them: heldout_match.py.
 
 The sets are the same however the documents are cut into parts, and copies of a text count once. Of
 each language and source, a content is held out when its hash lies in the lowest `share` of the hash
-range. Where fewer than `min_documents` do and there are at least ENOUGH x `min_documents` contents,
-the lowest `min_documents` are. A part nominates what lies below that bound and its own lowest
-ENOUGH x `min_documents`: the lowest of all parts are among these, and together they are as many as
-that exactly when the contents of all parts are.
+range; where more than `max_documents` do, the lowest `max_documents` are. Where fewer than
+`min_documents` do and there are at least ENOUGH x `min_documents` contents, the lowest
+`min_documents` are. A part nominates its own lowest `max_documents` below that bound and its own
+lowest ENOUGH x `min_documents`: the lowest of all parts are among these, and together they are as
+many as that exactly when the contents of all parts are.
 """
 
 from __future__ import annotations
@@ -63,6 +64,7 @@ def nominate(root: Path, heldout: Heldout, part: int) -> dict[str, Any]:
     codes = np.asarray(table["language"].combine_chunks().dictionary_encode().indices)
     place = np.arange(len(codes)) - np.flatnonzero(np.diff(codes, prepend=-1))[codes]
     lowest = halves_of(table["content_hash"].combine_chunks())[:, 0] < bound(heldout.share)
+    lowest &= place < heldout.max_documents
     nominated = (lowest | (place < ENOUGH * heldout.min_documents)) & (heldout.share > 0)
     nominees = table.select(NOMINEES.names).filter(pa.array(nominated))
     write_table(nominate_outputs(root, part)[0], NOMINEES, nominees.columns)
@@ -201,8 +203,12 @@ def _lowest(nominated: Nominated, heldout: Heldout) -> Nominated:
     is_new = np.ones(len(nominated), np.bool_)
     is_new[1:] = (upper[1:] != upper[:-1]) | (lower[1:] != lower[:-1])
     nominated = nominated[is_new]
-    below = int((nominated["upper"] < bound(heldout.share)).sum())
-    return nominated[: max(below, ENOUGH * heldout.min_documents)].copy()
+    return nominated[: max(_below(nominated, heldout), ENOUGH * heldout.min_documents)].copy()
+
+
+def _below(contents: Nominated, heldout: Heldout) -> int:
+    """How many of the lowest `share` of the hash range are held out."""
+    return min(int((contents["upper"] < bound(heldout.share)).sum()), heldout.max_documents)
 
 
 def _new_sets(
@@ -220,7 +226,7 @@ def _new_sets(
     for (language, source), contents in sorted(nominated.items()):
         name = f"{root.name}/{language}/{source}"
         if name not in have:
-            wanted = int((contents["upper"] < bound(heldout.share)).sum())
+            wanted = _below(contents, heldout)
             if len(contents) >= ENOUGH * heldout.min_documents:
                 wanted = max(wanted, heldout.min_documents)
             labels.append((name, language, source))

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from pipeline import frozen, given, schema
 from pipeline.config import ConfigError
-from pipeline.files import part_name, read_json, write_json
+from pipeline.files import part_name, read_json, write_json, write_sealed
 from pipeline.settings import Heldout, Near
 from pipeline.tables import write_rows
 from pipeline.transforms import heldout, heldout_index, heldout_match
@@ -66,6 +66,7 @@ def defined(name: str, texts: list[str], held: Heldout) -> dict[str, list[str]]:
         mine = sorted({text for text in texts if language(text) == lang}, key=content)
         bound = held.share * 2**64
         num = sum(int.from_bytes(content(text)[:8], "big") < bound for text in mine)
+        num = min(num, held.max_documents)
         if held.share > 0 and len(mine) >= 20 * held.min_documents:
             num = max(num, held.min_documents)
         if num:
@@ -82,7 +83,10 @@ def defined(name: str, texts: list[str], held: Heldout) -> dict[str, list[str]]:
     copies=st.integers(1, 60),
     num_parts=st.integers(1, 9),
     held=st.builds(
-        Heldout, share=st.sampled_from([0.0, 0.01, 0.1, 0.5]), min_documents=st.integers(0, 4)
+        Heldout,
+        share=st.sampled_from([0.0, 0.01, 0.1, 0.5]),
+        min_documents=st.integers(0, 4),
+        max_documents=st.sampled_from([4, 9, 10_000]),
     ),
 )
 def test_sets_do_not_depend_on_parts_or_copies(
@@ -108,6 +112,16 @@ def test_a_small_source_gives_its_minimum_and_no_more(tmp_path: Path) -> None:
     assert sets(tmp_path / "a") == {}
     choose(tmp_path / "b", [TEXTS[:79], TEXTS[79:80]], held)
     assert sets(tmp_path / "b") == {"b/en/web": sorted(TEXTS[:80], key=content)[:4]}
+
+
+def test_a_large_source_gives_its_maximum_and_no_more(tmp_path: Path) -> None:
+    held = Heldout(share=0.5, min_documents=0, max_documents=30)
+    parts = [TEXTS[:200], TEXTS[200:]]
+    assert choose(tmp_path / "a", parts, held) == {"sets": 2, "documents": 60}
+    assert sets(tmp_path / "a")["a/en/web"] == sorted(TEXTS[:300], key=content)[:30]
+    # Of 200 English texts 30; of 100 English and 100 Chinese ones 30 each.
+    nominees = [heldout.nominate(tmp_path / "a", held, part)["nominees"] for part in (0, 1)]
+    assert nominees == [30, 60]
 
 
 def test_share_0_makes_no_sets(tmp_path: Path) -> None:
@@ -145,7 +159,21 @@ def test_heldout_json_tells_what_each_set_was_chosen_with(tmp_path: Path) -> Non
         "bytes": sum(len(text) for text in english),
         "share": 0.05,
         "min_documents": 2,
+        "max_documents": 10_000,
     }
+
+
+def test_a_set_that_was_chosen_before_there_was_a_maximum_stands(tmp_path: Path) -> None:
+    choose(tmp_path, [TEXTS], Heldout(share=0.1))
+    before = sets(tmp_path)
+    assert len(before[f"{tmp_path.name}/en/web"]) > 9
+    told = read_json(tmp_path / "heldout.json")
+    for entry in told["sets"].values():
+        del entry["max_documents"]
+    write_sealed(tmp_path / "heldout.json", {"hash": told["hash"], "sets": told["sets"]})
+    choose(tmp_path, [TEXTS], Heldout(share=0.1, max_documents=9))
+    assert sets(tmp_path) == before
+    assert read_json(tmp_path / "heldout.json")["sets"] == told["sets"]
 
 
 def test_new_text_changes_no_set_that_stands(tmp_path: Path) -> None:
@@ -159,7 +187,12 @@ def test_new_text_changes_no_set_that_stands(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "changed"), [("share", Heldout(share=0.1)), ("min_documents", Heldout(min_documents=9))]
+    ("key", "changed"),
+    [
+        ("share", Heldout(share=0.1)),
+        ("min_documents", Heldout(min_documents=9)),
+        ("max_documents", Heldout(max_documents=9)),
+    ],
 )
 def test_other_settings_than_a_set_was_chosen_with_are_refused(
     tmp_path: Path, key: str, changed: Heldout
