@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Annotated
 
 from pydantic import BeforeValidator
 
 from pipeline.config import ConfigError
 
-_AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)")
+# Thousands may be grouped; `1,5GB` is no 15: who writes a comma there means 1.5.
+_AMOUNT = re.compile(r"((?:[0-9]{1,3}(?:[,_][0-9]{3})+|[0-9]+)(?:\.[0-9]+)?)\s*([A-Za-z]*)")
 _COUNTS = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "t": 10**12}
 # `k` and `M` alone are thousands and millions here too; `B` is left out: a byte, or a billion?
 _BYTES = {
@@ -49,9 +51,9 @@ def parse_bytes(text: str) -> int:
 
 
 def _parsed(text: str, units: Mapping[str, int], what: str, forms: str) -> int:
-    found = _AMOUNT.fullmatch(text.strip().replace(",", "").replace("_", ""))
+    found = _AMOUNT.fullmatch(text.strip())
     unit = units.get(found[2].lower()) if found else None
-    amount = round(float(found[1]) * unit) if found and unit else 0
+    amount = round(Decimal(found[1].replace(",", "_")) * unit) if found and unit else 0
     if amount < 1:
         raise ConfigError(f"not {what}: {text!r}; write {forms}")
     return amount

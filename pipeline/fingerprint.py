@@ -56,7 +56,7 @@ def code(module: str) -> str:
 def _module(path: Path) -> tuple[str, tuple[str, ...]]:
     """Hash of the syntax tree of a file, and what it imports of this project."""
     source = path.read_bytes()
-    made_from = f"{PACKAGES} {sys.version_info[:2]}".encode() + source
+    made_from = f"{sys.version_info[:2]} {Path(__file__).read_text('utf-8')}".encode() + source
     tree, imported = json.loads(kept("syntax", made_from, functools.partial(_parsed, source)))
     return tree, tuple(imported)
 

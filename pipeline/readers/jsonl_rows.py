@@ -102,6 +102,7 @@ def rows_of(offset: int, data: bytes, source: Input) -> Rows:
     )
     is_row = lines.kinds == json_lines.ROW
     is_row &= normalize.are_plain(lines.texts, lines.text_ends)
+    is_row &= lines.ends - lines.begins <= jsonl.MAX_LINE_BYTES  # a block holds a chunk more
     others = []
     for line in np.flatnonzero(~is_row & (lines.kinds != json_lines.BLANK)).tolist():
         begin, end = int(lines.begins[line]), int(lines.ends[line])

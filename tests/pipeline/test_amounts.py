@@ -13,13 +13,20 @@ from pipeline.settings import CorpusSettings
 
 @pytest.mark.parametrize(
     ("text", "tokens"),
-    [("500000", 500_000), ("500k", 500_000), ("2M", 2_000_000), ("1.5B", 1_500_000_000)],
+    [
+        ("500000", 500_000),
+        ("500k", 500_000),
+        ("2M", 2_000_000),
+        ("1.5B", 1_500_000_000),
+        ("12,500k", 12_500_000),
+        ("9007199254740993", 9_007_199_254_740_993),
+    ],
 )
 def test_amounts(text: str, tokens: int) -> None:
     assert parse_amount(text) == tokens
 
 
-@pytest.mark.parametrize("text", ["", "2 apples", "-1", "0", "M", "1e6", "2MB"])
+@pytest.mark.parametrize("text", ["", "2 apples", "-1", "0", "M", "1e6", "2MB", "1,5B", "1,50"])
 def test_not_an_amount(text: str) -> None:
     with pytest.raises(ConfigError, match="not an amount: .*; write 500000, 500k, 2M or 1.5B"):
         parse_amount(text)
@@ -30,6 +37,7 @@ def test_not_an_amount(text: str) -> None:
     [
         ("32000000", 32_000_000),
         ("32_000_000", 32_000_000),
+        ("32,000,000", 32_000_000),
         ("500kB", 500_000),
         ("2MB", 2_000_000),
         ("2 MB", 2_000_000),
@@ -45,7 +53,9 @@ def test_sizes(text: str, size: int) -> None:
     assert parse_bytes(text) == size
 
 
-@pytest.mark.parametrize("text", ["", "MB", "-1MB", "0", "2B", "2MX", "2 apples", "1e6", "2 M B"])
+@pytest.mark.parametrize(
+    "text", ["", "MB", "-1MB", "0", "2B", "2MX", "2 apples", "1e6", "2 M B", "1,5GB", "٣MB"]
+)
 def test_not_a_size(text: str) -> None:
     with pytest.raises(ConfigError, match="not a size: .*; write 32000000, 500kB, 32MB, 1.5GB, or"):
         parse_bytes(text)

@@ -130,6 +130,15 @@ def test_a_line_above_the_limit_is_by_itself(monkeypatch: pytest.MonkeyPatch) ->
     assert after == jsonl.Line(5014, 12, LINE[:-1])
 
 
+def test_a_line_above_the_limit_that_came_in_one_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jsonl, "MAX_LINE_BYTES", 20)
+    long = b'{"text":"%b"}' % (b"b" * 20)
+    rows = jsonl_rows.rows_of(5, LINE + long + b"\n" + LINE, SOURCE)
+    assert rows.columns["offset"].to_pylist() == [5, 50]
+    detail = "a line of 31 bytes; at most 20 are read as one record"
+    assert rows.others == [Bad(18, 31, "too_long", detail, long.decode())]
+
+
 def test_a_sample_of_columns(tmp_path: Path) -> None:
     path = tmp_path / "in.jsonl"
     path.write_text("".join(f'{{"text": "{i}", "n": {i}}}\n' for i in range(100)))
