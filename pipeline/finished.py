@@ -100,7 +100,9 @@ def set_aside(root: Path) -> None:
 
 
 def drop(root: Path) -> None:
-    """When corpus.json stands again: the state before it goes."""
+    """When corpus.json stands again: the state before it goes. Its own corpus.json goes first, so
+    that who reads there while files vanish is told."""
+    (_aside(root) / MANIFEST).unlink(missing_ok=True)
     for name in (FOLDER, f"{FOLDER}.new"):
         shutil.rmtree(root / name, ignore_errors=True)
 

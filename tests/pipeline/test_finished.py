@@ -72,6 +72,16 @@ def test_what_was_read_of_two_states_is_refused(root: Path) -> None:
         (folder / "nothing").read_text()
 
 
+def test_what_is_read_while_the_links_go_is_refused(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finished.set_aside(root)
+    monkeypatch.setattr(finished.shutil, "rmtree", lambda *_, **__: None)  # it has only begun
+    with pytest.raises(ChangedError, match="web was changed while it was read"), reading(root):
+        replace(root / "corpus.json", "new")
+        finished.drop(root)
+
+
 def test_without_hard_links_it_is_unfinished_until_the_run_ends(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,13 +21,27 @@ SOURCE = Input(source="s", files="x", keep=("n", "url", "note"))
 
 TEXTS = st.text(alphabet='水火a\r\n é😀\\"\ufffd\x85', max_size=12)
 VALUES = st.one_of(TEXTS, st.integers(), st.sampled_from([None, True, 1.5, [1], "https://a.b/c"]))
+WHOLE = st.builds(
+    lambda text, rest, plain: json.dumps({"text": text, **rest}, ensure_ascii=plain).encode(),
+    TEXTS,
+    st.dictionaries(st.sampled_from(["id", "url", "n", "note", "x"]), VALUES),
+    st.booleans(),
+)
+PIECES = [
+    *(b'"', b"\\", b"\\u", b"\\ud83d", b",", b":", b"{", b"}", b"[" * 2_000, b'"text":"b",'),
+    *(b'"\\u0074ext":"b",', b'"id":NaN,', b'"n":-0,', b"9" * 19, b"9" * 400, b"1e5", b"null"),
+    *(b"\0", b"\r", b"\x1f", b"\xff", b"\xed\xa0\x80", b"\xe6\xb0", b"\xef\xbb\xbf"),
+]
+SPLICED = st.builds(
+    lambda line, at, piece, gone: line[:at] + piece + line[at + gone :],
+    WHOLE,
+    st.integers(0, 60),
+    st.sampled_from(PIECES),
+    st.integers(0, 3),
+)
 LINES = st.one_of(
-    st.builds(
-        lambda text, rest, plain: json.dumps({"text": text, **rest}, ensure_ascii=plain).encode(),
-        TEXTS,
-        st.dictionaries(st.sampled_from(["id", "url", "n", "note", "x"]), VALUES),
-        st.booleans(),
-    ),
+    WHOLE,
+    SPLICED,
     st.sampled_from(
         [b"", b"\r", b"{", b'{"text":"\xff"}', b"3", b'{"text":null}', b"\0", b'{"a":1}\r']
     ),
