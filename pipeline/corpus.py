@@ -99,7 +99,6 @@ def once(
     outputs: list[Path],
     work: Callable[[], dict[str, Any]],
     reads: Iterable[Read] = (),
-    needs: tuple[str, ...] = ("",),
     by_ranges: tuple[str, ...] = (),
 ) -> dict[str, Any]:
     """Make a part unless it stands: run `work`, which writes `outputs` atomically and returns
@@ -107,8 +106,8 @@ def once(
 
     Args:
         reads: whose files the work reads: fetched where they are not here, and checked first.
-        needs: which of those files: their names begin with one of these.
-        by_ranges: which of those are not fetched: the work opens them at their `location`.
+        by_ranges: if given, the work reads only files whose names begin with one of these, and
+            opens them at their `location`: they are not fetched.
 
     Raises:
         CorpusError: a file to read is damaged; it is made again by the next call.
@@ -117,7 +116,7 @@ def once(
     if found is not None:
         return found
     withdraw(root, stage, part)
-    ready(root, reads, needs, by_ranges)
+    ready(root, reads, by_ranges)
     began, cpu_began = time.perf_counter(), time.process_time()
     counters = work()
     seconds, cpu_seconds = time.perf_counter() - began, time.process_time() - cpu_began
@@ -161,13 +160,8 @@ def commit(
     return found
 
 
-def ready(
-    root: Path,
-    reads: Iterable[Read],
-    needs: tuple[str, ...] = ("",),
-    by_ranges: tuple[str, ...] = (),
-) -> None:
-    """Have here, whole, what records name.
+def ready(root: Path, reads: Iterable[Read], by_ranges: tuple[str, ...] = ()) -> None:
+    """Have here, whole, what records name; of those `by_ranges` (see `once`) what is here.
 
     Every file is hashed once a process before it is read (4 GB/s; what this process made itself is
     known): a flipped bit would otherwise become tokens. Each partition of a join asks for all
@@ -175,7 +169,7 @@ def ready(
     """
     mirror = store.of(root)
     for read in reads:
-        if all(map(_is_same, _ready.get((root, read, needs), [_NEVER]))):
+        if all(map(_is_same, _ready.get((root, read, by_ranges), [_NEVER]))):
             continue
         stage, part, fingerprint = read
         found = record(root, stage, part, fingerprint)
@@ -183,10 +177,12 @@ def ready(
             raise CorpusError(
                 f"{root}: {stage} of part {part} is gone; call again: it is made again"
             )
-        files = {name: entry for name, entry in found["outputs"].items() if name.startswith(needs)}
-        if mirror is not None:
-            away = [n for n in files if n.startswith(by_ranges) and not (root / n).exists()]
-            files = {name: entry for name, entry in files.items() if name not in away}
+        files = found["outputs"]
+        if by_ranges:
+            files = {n: entry for n, entry in files.items() if n.startswith(by_ranges)}
+        if by_ranges and mirror is not None:
+            files = {n: entry for n, entry in files.items() if (root / n).exists()}
+        elif mirror is not None:
             store.fetch(mirror, files)
         for name, entry in files.items():
             path = root / name
@@ -203,7 +199,7 @@ def ready(
                 store.fetch(mirror, {name: entry})
             _checked.add(_state_of(path))
         used = [record_path(root, stage, part), *(root / name for name in files)]
-        _ready[root, read, needs] = [_state_of(path) for path in used]
+        _ready[root, read, by_ranges] = [_state_of(path) for path in used]
 
 
 def location(root: Path, stage: str, part: int, name: str) -> str:

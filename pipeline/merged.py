@@ -61,7 +61,7 @@ def renew(job: Job) -> list[str]:
             output = job.root / merged_folder(table) / part_name(block)
             work = functools.partial(_merge, job.root, job.record_name(stage), table, parts, output)
             own = (f"{table}/",)
-            once(job.root, merged_folder(table), block, wanted, [output], work, reads, own, own)
+            once(job.root, merged_folder(table), block, wanted, [output], work, reads, own)
             kept.add(f"{merged_folder(table)}/{output.stem}")
     for above in (job.root, job.root / "stats"):
         for path in (above / "merged").rglob("part-*"):

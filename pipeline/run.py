@@ -78,8 +78,6 @@ def run_join(job: Job, name: str, partition: int) -> int:
         join.outputs(job, partition),
         functools.partial(join.work, job, partition),
         (read for after in join.after for read in _reads(job, after)),
-        join.needs,
-        join.by_ranges,
     )
     heap.give_back()
     return partition

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from filters.signals import GROUPS
-from pipeline import corpus, frozen, given
-from pipeline.files import part_name
+from pipeline import frozen, given
 from pipeline.settings import CorpusSettings, Input, Tokenizer
 from pipeline.shards import Shard, load_shards
 from pipeline.tokenizer import Encoder, load
@@ -106,8 +105,6 @@ class Join:
     after: tuple[str, ...]
     outputs: Callable[[Job, int], list[Path]]
     work: Callable[[Job, int], dict[str, Any]]
-    needs: tuple[str, ...] = ("",)  # files that it reads of them begin with one of these
-    by_ranges: tuple[str, ...] = ()  # those of them that need not be on this machine
 
 
 def _signals(group: str) -> TextStage:
@@ -169,7 +166,9 @@ PART_STAGES: dict[str, PartStage] = {
     "nominees": PartStage(
         ("ingest", "signals/language"),
         lambda job, part: heldout.nominate_outputs(job.root, part),
-        lambda job, shard: heldout.nominate(job.root, job.settings.heldout, shard.part),
+        lambda job, shard: heldout.nominate(
+            job.root, job.settings.heldout, job.settings.languages, shard.part
+        ),
     ),
     "candidates": PartStage(
         ("ingest", "components"),
@@ -203,11 +202,9 @@ JOINS: dict[str, Join] = {
     ),
     "heldout": Join(
         lambda _: 1,
-        ("ingest", "nominees"),
+        ("nominees",),
         lambda job, _: [*heldout.choose_outputs(job.root), *heldout_index.outputs(job.root)],
         lambda job, _: _choose(job),
-        needs=("joins/nominees/", "documents/"),
-        by_ranges=("documents/",),  # of which it wants a few row groups
     ),
 }
 
@@ -230,8 +227,6 @@ def _choose(job: Job) -> dict[str, Any]:
         frozen.kept(folders),
         texts,
         {shard.part: shard.source for shard in job.shards},
-        job.settings.languages,
-        lambda part: corpus.location(job.root, "ingest", part, f"documents/{part_name(part)}"),
     )
     heldout_index.write(job.root, job.settings.near.ngram)
     return chosen | {

@@ -51,11 +51,13 @@ def make_job(
         "components": ("near_join", []),
         "candidates": ("near", []),
         "pairs": ("near_join", near["threshold"]),
-        "nominees": ("heldout", [held.share, held.min_documents, held.max_documents]),
+        "nominees": (
+            "heldout",
+            [settings.languages, held.share, held.min_documents, held.max_documents],
+        ),
         "heldout": (
             "heldout",
             [
-                settings.languages,
                 given.independent_version(held),
                 [file_hash(frozen.paths(root)[0]) for root in given.kept_folders(held)],
                 [near["ngram"], folding],

@@ -1,6 +1,6 @@
 """Held-out text: frozen sets chosen by content hash.
 
-    nominate    a part: the contents that could be held out
+    nominate    a part: the contents that could be held out, with their text
     choose      all parts: the sets (those that stand already are never touched, see frozen.py)
 
 What may not be trained on because of them: heldout_match.py.
@@ -11,12 +11,12 @@ range; where more than `max_documents` do, the lowest `max_documents` are. Where
 `min_documents` do and there are at least ENOUGH x `min_documents` contents, the lowest
 `min_documents` are. A part nominates its own lowest `max_documents` below that bound and its own
 lowest ENOUGH x `min_documents`: the lowest of all parts are among these, and together they are as
-many as that exactly when the contents of all parts are.
+many as that exactly when the contents of all parts are. Those above the bound and its own lowest
+`min_documents` are only counted: they have no text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +28,6 @@ import pyarrow.parquet as pq
 
 from pipeline import frozen, schema
 from pipeline.files import file_hash, part_name, replacing, write_sealed
-from pipeline.ranges import open_file
 from pipeline.tables import column, first_of_each, halves_of, rank_of, write_table
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 SLICE_ROWS = 1_024  # of held-out texts, written together
 ENOUGH = 20  # times min_documents: topping up holds out a twentieth of a small source at most
 NOMINEES = pa.schema(
-    [("language", pa.string()), ("content_hash", schema.HASH), ("row", pa.int64())]
+    [("language", pa.string()), ("content_hash", schema.HASH), ("text", pa.string())]
 )
 
 
@@ -48,27 +47,51 @@ def nominate_outputs(root: Path, part: int) -> list[Path]:
     return [root / "joins" / "nominees" / part_name(part)]
 
 
-def nominate(root: Path, heldout: Heldout, part: int) -> dict[str, Any]:
-    """Nominees of a part, by language and content hash."""
+def nominate(root: Path, heldout: Heldout, languages: tuple[str, ...], part: int) -> dict[str, Any]:
+    """Nominees of a part, by language and content hash.
+
+    Args:
+        languages: those of which sets are chosen.
+    """
     name = part_name(part)
     documents = pq.ParquetFile(root / "documents" / name)  # read_table takes 2 ms more a file
     contents = documents.read(["content_hash"]).column(0)
     signals = pq.ParquetFile(root / "signals" / "language" / name)
-    languages = signals.read(["lang"]).column(0)
-    first = first_of_each(contents)
-    hashes = contents.take(first).combine_chunks()
+    language = signals.read(["lang"]).column(0)
+    first = pa.array(first_of_each(contents))
     table = pa.table(
-        [languages.take(first), hashes, pa.array(first), pa.array(rank_of(hashes))],
-        [*NOMINEES.names, "rank"],
-    ).sort_by([("language", "ascending"), ("rank", "ascending")])
+        {"language": language.take(first), "content_hash": contents.take(first), "row": first}
+    )
+    table = table.filter(pc.is_in(table["language"], pa.array(languages, pa.string())))
+    rank = pa.array(rank_of(table["content_hash"].combine_chunks()))
+    table = table.append_column("rank", rank)
+    table = table.sort_by([("language", "ascending"), ("rank", "ascending")])
     codes = np.asarray(table["language"].combine_chunks().dictionary_encode().indices)
     place = np.arange(len(codes)) - np.flatnonzero(np.diff(codes, prepend=-1))[codes]
     lowest = halves_of(table["content_hash"].combine_chunks())[:, 0] < bound(heldout.share)
     lowest &= place < heldout.max_documents
-    nominated = (lowest | (place < ENOUGH * heldout.min_documents)) & (heldout.share > 0)
-    nominees = table.select(NOMINEES.names).filter(pa.array(nominated))
-    write_table(nominate_outputs(root, part)[0], NOMINEES, nominees.columns)
-    return {"documents": len(contents), "contents": len(table), "nominees": len(nominees)}
+    least = heldout.min_documents if heldout.share > 0 else 0
+    nominees = table.filter(pa.array(lowest | (place < ENOUGH * least)))
+    with_text = table.filter(pa.array(lowest | (place < least)))
+    rows = np.sort(np.asarray(with_text["row"]))
+    at = pc.index_in(nominees["row"], pa.array(rows))  # null: without text
+    texts = _texts(documents, rows).take(at)
+    columns = [nominees["language"], nominees["content_hash"], texts]
+    write_table(nominate_outputs(root, part)[0], NOMINEES, columns)
+    return {"documents": len(contents), "contents": len(first), "nominees": len(nominees)}
+
+
+def _texts(documents: pq.ParquetFile, rows: npt.NDArray[np.int64]) -> pa.Array:
+    """Texts of these rows, which ascend; each row group is read once, by itself."""
+    found = [pa.array([], pa.string())]
+    begin = 0
+    for i in range(documents.num_row_groups):
+        end = begin + documents.metadata.row_group(i).num_rows
+        inside = rows[slice(*np.searchsorted(rows, [begin, end]))]
+        if len(inside):
+            found.append(column(documents, i, "text").take(pa.array(inside - begin)))
+        begin = end
+    return pa.concat_arrays(found)
 
 
 def bound(share: float) -> int:
@@ -84,90 +107,64 @@ def choose_outputs(root: Path) -> list[Path]:
 
 
 def choose(
-    root: Path,
-    heldout: Heldout,
-    kept: pa.Table,
-    given: pa.Table,
-    sources: dict[int, str],
-    languages: tuple[str, ...],
-    documents: Callable[[int], str],
+    root: Path, heldout: Heldout, kept: pa.Table, given: pa.Table, sources: dict[int, str]
 ) -> dict[str, Any]:
     """Write heldout.json and its documents: the sets that stand, those kept and given, new ones.
 
-    In memory are the held-out texts, twice while they are put together, and 24 bytes a nominee.
+    In memory are the texts of all sets but the new ones, of these one set at a time, and 24 bytes
+    a nominee.
 
     Args:
         kept, given: sets of other corpora, and the user's own text: schema.HELDOUT.
         sources: source of each part.
-        languages: those of which new sets are chosen.
-        documents: where the documents of a part can be opened.
 
     Raises:
         ConfigError: a set that stands is not what the settings ask for: see frozen.py.
     """
     rows = frozen.join(frozen.standing(root), kept, "`heldout.keep`")
     rows = frozen.join(rows, given, "`heldout.independent`")
-    have = set(rows["set"].unique().to_pylist())
-    new = _new_sets(root, heldout, sources, languages, have, documents)
-    chosen = set(new["set"].unique().to_pylist())
-    rows = pa.concat_tables([rows, new]).combine_chunks()  # else each `take` would
-    del new
     recorded = frozen.recorded(root)
+    have = set(rows["set"].unique().to_pylist())
+    new = _new_sets(root, heldout, sources, have)
+    chosen_with = {key: getattr(heldout, key) for key in frozen.CHOSEN_WITH}
     record_path, documents_path = choose_outputs(root)
-    sets = _write_documents(documents_path, rows)
-    for name in chosen:
-        sets[name] |= {key: getattr(heldout, key) for key in frozen.CHOSEN_WITH}
+    sets: dict[str, dict[str, Any]] = {}
+    with (
+        replacing(documents_path) as temporary,
+        pq.ParquetWriter(temporary, schema.HELDOUT, compression="zstd") as writer,
+    ):
+        for name in sorted({*have, *new}):
+            if name in new:
+                sets[name] = _write(writer, _rows_of(root, name, *new[name])) | chosen_with
+            else:
+                sets[name] = _write(writer, rows.filter(pc.equal(rows["set"], name)))
     # What heldout.json told of a set before stays as it was.
     write_sealed(record_path, {"hash": file_hash(documents_path), "sets": sets | recorded})
     return {"sets": len(sets), "documents": sum(entry["documents"] for entry in sets.values())}
 
 
-def _write_documents(path: Path, rows: pa.Table) -> dict[str, dict[str, Any]]:
-    """The rows sorted by set and content, each once; returns what heldout.json tells of each set.
-
-    Slice by slice: else the texts would be in memory once more, and as Python's strings.
-    """
-    order = np.asarray(
-        pa.table({"set": rows["set"], "rank": rank_of(rows["content_hash"].combine_chunks())})
-        .append_column("row", pa.array(np.arange(len(rows))))
-        .sort_by([("set", "ascending"), ("rank", "ascending"), ("row", "ascending")])["row"]
-    )
-    sets: dict[str, dict[str, Any]] = {}
-    last = None
-    with (
-        replacing(path) as temporary,
-        pq.ParquetWriter(temporary, schema.HELDOUT, compression="zstd") as writer,
-    ):
-        for begin in range(0, len(order), SLICE_ROWS):
-            inside = []
-            some = rows.take(pa.array(order[begin : begin + SLICE_ROWS]))
-            for at, row in enumerate(some.to_pylist()):
-                if (row["set"], row["content_hash"]) != last:
-                    inside.append(at)
-                    _count(sets, row)
-                last = row["set"], row["content_hash"]
-            writer.write_table(some.take(pa.array(inside, pa.int64())))
-    return sets
+def _write(writer: pq.ParquetWriter, rows: pa.Table) -> dict[str, Any]:
+    """Write a set by content, each once; returns what heldout.json tells of it."""
+    rows = rows.combine_chunks()  # else each `take` would
+    order = np.unique(rank_of(rows["content_hash"].combine_chunks()), return_index=True)[1]
+    for begin in range(0, len(order), SLICE_ROWS):
+        writer.write_table(rows.take(pa.array(order[begin : begin + SLICE_ROWS])))
+    return {
+        "languages": sorted(rows["language"].unique().to_pylist()),
+        "source": rows["source"][order[0]].as_py(),
+        "documents": len(order),
+        "bytes": int(np.asarray(pc.binary_length(rows["text"]))[order].sum()),
+    }
 
 
-def _count(sets: dict[str, dict[str, Any]], row: dict[str, Any]) -> None:
-    entry = sets.setdefault(
-        row["set"], {"languages": [], "source": row["source"], "documents": 0, "bytes": 0}
-    )
-    if row["language"] not in entry["languages"]:
-        entry["languages"] = sorted([*entry["languages"], row["language"]])
-    entry["documents"] += 1
-    entry["bytes"] += len(row["text"].encode())
-
-
-# A nominee: its content, as two numbers, and where a document with it stands.
+# A nominee: its content, as two numbers, and where it stands: its part and row of `nominees`.
 NOMINEE = np.dtype([("upper", "<u8"), ("lower", "<u8"), ("part", "<u4"), ("row", "<u4")])
 Nominated = npt.NDArray[Any]  # of NOMINEE
 MERGE_ROWS = 1 << 20  # nominees of a set that wait until they are merged, 24 bytes each
 
 
 def _nominated(
-    root: Path, heldout: Heldout, sources: dict[int, str], languages: tuple[str, ...]
+    root: Path, heldout: Heldout, sources: dict[int, str]
 ) -> dict[tuple[str, str], Nominated]:
     """Of each language and source the contents that may be chosen: see `_lowest`."""
     found: dict[tuple[str, str], Nominated] = {}
@@ -178,15 +175,15 @@ def _nominated(
         found[key] = _lowest(np.concatenate([before, *waiting.pop(key)]), heldout)
 
     for part, source in sources.items():
-        table = pq.ParquetFile(nominate_outputs(root, part)[0]).read()
-        for language in set(languages).intersection(table["language"].unique().to_pylist()):
-            mine = table.filter(pc.equal(table["language"], language))
-            nominated = np.empty(len(mine), NOMINEE)
-            halves = halves_of(mine["content_hash"].combine_chunks())
-            nominated["upper"], nominated["lower"] = halves.T
-            nominated["part"], nominated["row"] = part, np.asarray(mine["row"])
+        table = pq.ParquetFile(nominate_outputs(root, part)[0]).read(["language", "content_hash"])
+        nominated = np.empty(len(table), NOMINEE)
+        halves = halves_of(table["content_hash"].combine_chunks())
+        nominated["upper"], nominated["lower"] = halves.T
+        nominated["part"], nominated["row"] = part, np.arange(len(table))
+        for language in table["language"].unique().to_pylist():
             key = language, source
-            waiting.setdefault(key, []).append(nominated)
+            mine = nominated[np.asarray(pc.equal(table["language"], language))]
+            waiting.setdefault(key, []).append(mine)
             # As many as were merged before: so each is merged again a few times at most.
             if sum(map(len, waiting[key])) > max(MERGE_ROWS, len(found.get(key, ()))):
                 merge(key)
@@ -212,53 +209,27 @@ def _below(contents: Nominated, heldout: Heldout) -> int:
 
 
 def _new_sets(
-    root: Path,
-    heldout: Heldout,
-    sources: dict[int, str],
-    languages: tuple[str, ...],
-    have: set[str],
-    documents: Callable[[int], str],
-) -> pa.Table:
-    """Sets of the languages and sources that have none yet, in the order of the documents."""
-    labels: list[tuple[str, str, str]] = []
-    chosen = [np.empty(0, NOMINEE)]
-    nominated = _nominated(root, heldout, sources, languages)
-    for (language, source), contents in sorted(nominated.items()):
+    root: Path, heldout: Heldout, sources: dict[int, str], have: set[str]
+) -> dict[str, tuple[str, str, Nominated]]:
+    """Language, source and contents of each set to be, of those that have none yet."""
+    found = {}
+    for (language, source), contents in _nominated(root, heldout, sources).items():
+        wanted = _below(contents, heldout)
+        if len(contents) >= ENOUGH * heldout.min_documents:
+            wanted = max(wanted, heldout.min_documents)
         name = f"{root.name}/{language}/{source}"
-        if name not in have:
-            wanted = _below(contents, heldout)
-            if len(contents) >= ENOUGH * heldout.min_documents:
-                wanted = max(wanted, heldout.min_documents)
-            labels.append((name, language, source))
-            chosen.append(contents[:wanted])
-    sizes = np.array([len(one) for one in chosen[1:]], np.int64)
-    label = pa.array(np.repeat(np.arange(len(labels)), sizes))
-    places = np.concatenate(chosen)
-    order = np.lexsort((places["row"], places["part"]))
-    places, label = places[order], label.take(pa.array(order))
-    halves = np.stack([places["upper"], places["lower"]], axis=1).astype(">u8")
-    hashes = pa.FixedSizeBinaryArray.from_buffers(
-        schema.HASH, len(places), [None, pa.py_buffer(halves.tobytes())]
-    )
-    sets, langs, origins = (
-        pa.array([one[at] for one in labels], pa.string()).take(label) for at in range(3)
-    )
-    texts = _texts(places, documents)
-    return pa.table([sets, hashes, langs, origins, texts], schema=schema.HELDOUT)
+        if wanted and name not in have:
+            found[name] = language, source, contents[:wanted]
+    return found
 
 
-def _texts(places: Nominated, documents: Callable[[int], str]) -> pa.ChunkedArray:
-    """Texts of documents, which are ordered by part and row; each row group is read once."""
-    found = [pa.array([], pa.string())]
-    for part in np.unique(places["part"]).tolist():
-        rows = places["row"][slice(*np.searchsorted(places["part"], [part, part + 1]))]
-        with open_file(documents(part)) as file:
-            table = pq.ParquetFile(file)
-            begin = 0
-            for i in range(table.num_row_groups):
-                end = begin + table.metadata.row_group(i).num_rows
-                inside = rows[slice(*np.searchsorted(rows, [begin, end]))]
-                if len(inside):
-                    found.append(column(table, i, "text").take(pa.array(inside - begin)))
-                begin = end
-    return pa.chunked_array(found)
+def _rows_of(root: Path, name: str, language: str, source: str, contents: Nominated) -> pa.Table:
+    """The rows of a new set, from the nominees of one part after another."""
+    tables = []
+    for part in np.unique(contents["part"]).tolist():
+        nominees = pq.ParquetFile(nominate_outputs(root, part)[0]).read(["content_hash", "text"])
+        tables.append(nominees.take(pa.array(contents["row"][contents["part"] == part])))
+    found = pa.concat_tables(tables)
+    same = [pa.repeat(value, len(found)) for value in (name, language, source)]
+    hashes, texts = found.columns
+    return pa.table([same[0], hashes, *same[1:], texts], schema=schema.HELDOUT)

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from pipeline import frozen, given, schema
 from pipeline.config import ConfigError
-from pipeline.files import part_name, read_json, write_json, write_sealed
+from pipeline.files import read_json, write_json, write_sealed
 from pipeline.settings import Heldout, Near
 from pipeline.tables import write_rows
 from pipeline.transforms import heldout, heldout_index, heldout_match
@@ -27,17 +27,16 @@ from pipeline.transforms.sweep import sweep
 TEXTS = [f"text number {n}" for n in range(300)] + [f"第{n}号文本" for n in range(100)]
 
 
-def choose(root: Path, parts: list[list[str]], held: Heldout) -> dict[str, Any]:
+LANGUAGES = ("zh", "en")
+
+
+def choose(
+    root: Path, parts: list[list[str]], held: Heldout, languages: tuple[str, ...] = LANGUAGES
+) -> dict[str, Any]:
     """Both steps over these parts; returns the counters of `choose`."""
     numbers = corpus_parts.write(root, parts)
     for part in numbers:
-        heldout.nominate(root, held, part)
-    return choose_of(root, numbers, held, ("zh", "en"))
-
-
-def choose_of(
-    root: Path, numbers: list[int], held: Heldout, languages: tuple[str, ...]
-) -> dict[str, Any]:
+        heldout.nominate(root, held, languages, part)
     folders = given.kept_folders(held)
     frozen.check(root, held, folders)
     return heldout.choose(
@@ -46,8 +45,6 @@ def choose_of(
         frozen.kept(folders),
         given.independent(held, root)[0],
         dict.fromkeys(numbers, "web"),
-        languages,
-        lambda part: f"{root}/documents/{part_name(part)}",
     )
 
 
@@ -120,13 +117,17 @@ def test_a_large_source_gives_its_maximum_and_no_more(tmp_path: Path) -> None:
     assert choose(tmp_path / "a", parts, held) == {"sets": 2, "documents": 60}
     assert sets(tmp_path / "a")["a/en/web"] == sorted(TEXTS[:300], key=content)[:30]
     # Of 200 English texts 30; of 100 English and 100 Chinese ones 30 each.
-    nominees = [heldout.nominate(tmp_path / "a", held, part)["nominees"] for part in (0, 1)]
+    nominees = [
+        heldout.nominate(tmp_path / "a", held, LANGUAGES, part)["nominees"] for part in (0, 1)
+    ]
     assert nominees == [30, 60]
 
 
 def test_share_0_makes_no_sets(tmp_path: Path) -> None:
     held = Heldout(share=0, min_documents=4)
-    assert heldout.nominate(tmp_path, held, corpus_parts.write(tmp_path, [TEXTS])[0]) == {
+    assert heldout.nominate(
+        tmp_path, held, LANGUAGES, corpus_parts.write(tmp_path, [TEXTS])[0]
+    ) == {
         "documents": 400,
         "contents": 400,
         "nominees": 0,
@@ -138,10 +139,21 @@ def test_share_0_makes_no_sets(tmp_path: Path) -> None:
 def test_new_sets_are_of_the_languages_of_the_corpus(tmp_path: Path) -> None:
     held = Heldout(share=0.1)
     assert choose(tmp_path, [TEXTS], held)["sets"] == 2
-    other = tmp_path / "other"
-    heldout.nominate(other, held, corpus_parts.write(other, [TEXTS])[0])
-    choose_of(other, [0], held, ("zh",))
-    assert list(sets(other)) == ["other/zh/web"]
+    choose(tmp_path / "other", [TEXTS], held, ("zh",))
+    assert list(sets(tmp_path / "other")) == ["other/zh/web"]
+
+
+def test_nominees_that_are_only_counted_have_no_text(tmp_path: Path) -> None:
+    held = Heldout(share=0.01, min_documents=2)
+    corpus_parts.write(tmp_path, [TEXTS])
+    heldout.nominate(tmp_path, held, LANGUAGES, 0)
+    nominees = pq.read_table(heldout.nominate_outputs(tmp_path, 0)[0]).to_pylist()
+    for lang in ("en", "zh"):
+        mine = sorted((text for text in TEXTS if language(text) == lang), key=content)
+        num = max(2, sum(content(text)[:8] < (2**64 // 100).to_bytes(8, "big") for text in mine))
+        assert [
+            (row["content_hash"], row["text"]) for row in nominees if row["language"] == lang
+        ] == [(content(text), text if at < num else None) for at, text in enumerate(mine[:40])]
 
 
 # --- sets that stand ------------------------------------------------------------------------------
@@ -359,9 +371,9 @@ def test_documents_are_counted_not_contents(tmp_path: Path) -> None:
 
 def test_a_part_without_documents(tmp_path: Path) -> None:
     assert match(tmp_path, [], Heldout(), Near()) == {"documents": 0, "excluded": 0, "matches": 0}
-    assert heldout.nominate(tmp_path, Heldout(), 0) == {
+    assert heldout.nominate(tmp_path, Heldout(), LANGUAGES, 0) == {
         "documents": 0,
         "contents": 0,
         "nominees": 0,
     }
-    assert choose_of(tmp_path / "none", [], Heldout(), ("zh",))["sets"] == 0
+    assert choose(tmp_path / "none", [], Heldout())["sets"] == 0

@@ -59,17 +59,9 @@ def corpus(root: Path, num_parts: int) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         rows = [{"num_tokens": len(t.encode()), "num_special_literals": 0} for t in mine]
         pq.write_table(pa.Table.from_pylist(rows, schema.TOKEN_COUNTS), path)
-        heldout.nominate(root, HELDOUT, part)
+        heldout.nominate(root, HELDOUT, ("zh", "en"), part)
     none, sources = schema.HELDOUT.empty_table(), dict.fromkeys(parts, "web")
-    chosen = heldout.choose(
-        root,
-        HELDOUT,
-        none,
-        none,
-        sources,
-        ("zh", "en"),
-        lambda part: f"{root}/documents/{part_name(part)}",
-    )
+    chosen = heldout.choose(root, HELDOUT, none, none, sources)
     chosen["independent_rejected"] = 0
     heldout_index.write(root, Near().ngram)
     for part in parts:

@@ -229,7 +229,7 @@ def test_what_is_read_by_ranges_is_not_fetched(url: str, machine: Callable[[str]
     whole_run(store.folder(url))
     machine("b")
     root = store.cache(url)
-    corpus.ready(root, [("ingest", 0, "f1")], ("documents/",), ("documents/",))
+    corpus.ready(root, [("ingest", 0, "f1")], ("documents/",))
     assert not (root / TEXT).exists()
     with open_file(corpus.location(root, "ingest", 0, TEXT)) as file:
         assert file.read() == b"text"
