@@ -63,8 +63,11 @@ def kept(kind: str, made_from: bytes, make: Callable[[], bytes]) -> bytes:
     with contextlib.suppress(OSError):  # a full disk, or no folder at all: the next one makes it
         path = cache_folder(cache_bases(), kind) / Path(name).name
         temporary = path.with_suffix(f".{os.getpid()}")
-        temporary.write_bytes(xxhash.xxh3_128_digest(made) + made)
-        temporary.replace(path)
+        try:
+            temporary.write_bytes(xxhash.xxh3_128_digest(made) + made)
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
     return made
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import numpy as np
@@ -45,6 +46,18 @@ def test_kept_needs_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     (tmp_path / "file").write_text("not a folder")
     monkeypatch.setattr(cache, "cache_bases", lambda: [tmp_path / "file"])
     assert cache.kept("k", b"a", lambda: b"made") == b"made"
+
+
+def test_a_full_disk_is_left_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def half(path: Path, data: bytes) -> int:
+        with open(path, "wb") as file:
+            file.write(data[: len(data) // 2])
+        raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr(cache, "cache_bases", lambda: [tmp_path])
+    monkeypatch.setattr(Path, "write_bytes", half)
+    assert cache.kept("k", b"a", lambda: b"made") == b"made"
+    assert list((tmp_path / "assay" / "k").iterdir()) == []
 
 
 def test_kept_arrays_have_their_types_and_can_be_written(

@@ -11,7 +11,7 @@ def test_cache_folder_is_set_and_named_by_the_sources() -> None:
     assert Path(numba.config.CACHE_DIR).name == f"kernels-{compiling.source_hash()}"
 
 
-def test_source_hash_follows_every_kernel_file(tmp_path: Path) -> None:
+def test_source_hash_follows_every_kernel_file_and_what_it_imports(tmp_path: Path) -> None:
     for folder in compiling.KERNEL_FOLDERS:
         (tmp_path / folder).mkdir()
     source = "from kernels.compile import kernel\nX = 1\n"
@@ -22,7 +22,12 @@ def test_source_hash_follows_every_kernel_file(tmp_path: Path) -> None:
     second = compiling.source_hash(tmp_path)
     (tmp_path / "dedup" / "plain.py").write_text("X = 1\n")
     assert len({empty, first, second}) == 3
-    assert compiling.source_hash(tmp_path) == second
+    assert compiling.source_hash(tmp_path) == second, "no kernel knows it"
+    imports = source + "from dedup.plain import X as Y\n"
+    (tmp_path / "dedup" / "a.py").write_text(imports)
+    third = compiling.source_hash(tmp_path)
+    (tmp_path / "dedup" / "plain.py").write_text("X = 2\n")
+    assert compiling.source_hash(tmp_path) != third
 
 
 def test_kernel_compiles_and_is_cached() -> None:
