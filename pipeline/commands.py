@@ -116,9 +116,10 @@ def _split(argv: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _orphaned_sets(root: Path, sources: set[str]) -> list[str]:
-    sets = read_json(root / "heldout.json")["sets"]
-    own = (name for name in sets if name.startswith(f"{root.name}/"))
-    return [name for name in own if sets[name]["source"] not in sources]
+    from pipeline import frozen
+
+    own = frozen.chosen(read_json(root / "heldout.json")["sets"])
+    return [name for name, entry in own.items() if entry["source"] not in sources]
 
 
 def report(argv: list[str]) -> int:

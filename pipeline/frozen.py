@@ -52,6 +52,11 @@ def recorded(root: Path) -> dict[str, dict[str, Any]]:
     return sets
 
 
+def chosen(sets: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Those of `sets` that this corpus chose, whatever its folder was called then."""
+    return {name: entry for name, entry in sets.items() if "share" in entry}
+
+
 def _is_whole(documents: Path, found: dict[str, Any]) -> bool:
     """Whether the texts of the sets that stand are what they were; an attempt that was killed may
     have written further ones beside them."""

@@ -125,7 +125,8 @@ def choose(
     rows = frozen.join(rows, given, "`heldout.independent`")
     recorded = frozen.recorded(root)
     have = set(rows["set"].unique().to_pylist())
-    new = _new_sets(root, heldout, sources, have)
+    own = {(*entry["languages"], entry["source"]) for entry in frozen.chosen(recorded).values()}
+    new = _new_sets(root, heldout, sources, have, own)
     chosen_with = {key: getattr(heldout, key) for key in frozen.CHOSEN_WITH}
     record_path, documents_path = choose_outputs(root)
     sets: dict[str, dict[str, Any]] = {}
@@ -209,16 +210,26 @@ def _below(contents: Nominated, heldout: Heldout) -> int:
 
 
 def _new_sets(
-    root: Path, heldout: Heldout, sources: dict[int, str], have: set[str]
+    root: Path,
+    heldout: Heldout,
+    sources: dict[int, str],
+    have: set[str],
+    own: set[tuple[str, ...]],
 ) -> dict[str, tuple[str, str, Nominated]]:
-    """Language, source and contents of each set to be, of those that have none yet."""
+    """Language, source and contents of each set to be, by name.
+
+    Args:
+        have: names that are taken.
+        own: languages and sources that have their set, though its name may be of a folder from
+            which the corpus was moved.
+    """
     found = {}
     for (language, source), contents in _nominated(root, heldout, sources).items():
         wanted = _below(contents, heldout)
         if len(contents) >= ENOUGH * heldout.min_documents:
             wanted = max(wanted, heldout.min_documents)
         name = f"{root.name}/{language}/{source}"
-        if wanted and name not in have:
+        if wanted and name not in have and (language, source) not in own:
             found[name] = language, source, contents[:wanted]
     return found
 

@@ -198,6 +198,23 @@ def test_new_text_changes_no_set_that_stands(tmp_path: Path) -> None:
     assert after | before == after
 
 
+def test_a_corpus_that_was_moved_knows_its_sets(tmp_path: Path) -> None:
+    """It chooses only of what it had no set of, and under the name that it has now."""
+    held = Heldout(share=0.05)
+    choose(tmp_path / "corpus", [TEXTS[:300]], held)
+    before = sets(tmp_path / "corpus")
+    (tmp_path / "corpus").rename(tmp_path / "other")
+    choose(tmp_path / "other", [TEXTS[100:]], held)
+    after = sets(tmp_path / "other")
+    assert sorted(after) == ["corpus/en/web", "other/zh/web"]
+    assert after | before == after
+    recorded = frozen.recorded(tmp_path / "other")
+    assert sorted(frozen.chosen(recorded)) == ["corpus/en/web", "other/zh/web"]
+    keep = Heldout(share=0.05, keep=(str(tmp_path / "other" / "heldout.json"),))
+    choose(tmp_path / "new", [TEXTS[:300]], keep)  # sets that others chose are not its own
+    assert sorted(sets(tmp_path / "new")) == ["corpus/en/web", "new/en/web", "other/zh/web"]
+
+
 @pytest.mark.parametrize(
     ("key", "changed"),
     [

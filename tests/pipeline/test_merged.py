@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline import merged, objects, prepare, ranges, runners, store
+from pipeline.corpus import manifest
 from pipeline.files import read_json, write_sealed
 from pipeline.prepare import plan_job
 from pipeline.settings import load_corpus
@@ -62,7 +63,7 @@ def test_few_parts_are_not_merged(many_parts: Path) -> None:
 def test_merged_tables_answer_as_their_parts_do(corpus: Path) -> None:
     expected = answers(corpus)
     tables = merged.renew(job_of(corpus))
-    write_sealed(corpus / "corpus.json", read_json(corpus / "corpus.json") | {"merged": tables})
+    write_sealed(corpus / "corpus.json", manifest(corpus) | {"merged": tables})
     assert "documents" in tables
     num_parts = len(load_shards(corpus))
     assert len(list((corpus / "merged/documents").iterdir())) == -(-num_parts // 3) > 2
@@ -86,7 +87,7 @@ def test_a_question_about_text_reads_the_parts(corpus: Path) -> None:
     expected = asked()
     assert expected[0] == expected[1] != [{"chars": None}]
     tables = merged.renew(job_of(corpus))
-    write_sealed(corpus / "corpus.json", read_json(corpus / "corpus.json") | {"merged": tables})
+    write_sealed(corpus / "corpus.json", manifest(corpus) | {"merged": tables})
     assert asked() == expected
 
 
