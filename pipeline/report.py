@@ -67,7 +67,7 @@ def _fates(root: Path) -> list[dict[str, Any]]:
     if found is not None and found["state"] == state:
         return list(found["fates"])
     fates = _asked(root)
-    with contextlib.suppress(PermissionError):  # someone else's corpus can be read all the same
+    with contextlib.suppress(OSError):  # someone else's, a read-only or a full disk: asked again
         write_sealed(known, {"state": state, "fates": fates})
     return fates
 

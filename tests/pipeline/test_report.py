@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import random
 from pathlib import Path
 from typing import Any
@@ -162,6 +163,21 @@ def test_languages_that_the_settings_do_not_name_are_others(tmp_path: Path) -> N
     assert [row["step"] for row in rows[-3:]] == ["left", "left: en", "left: others"]
     assert rows[-1] == named["left: zh"] | {"step": "left: others"}
     assert rows[-2] == named["left: en"]
+
+
+@pytest.mark.parametrize("code", [errno.EACCES, errno.EROFS, errno.ENOSPC])
+def test_where_nothing_can_be_written_it_is_told_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(code, "no writing here")
+
+    root = corpus(tmp_path / "corpus", 1)
+    expected = funnel(root)
+    (root / "stats" / "fates.json").unlink()
+    monkeypatch.setattr(report, "write_sealed", refuse)
+    assert funnel(root) == expected
+    assert not (root / "stats" / "fates.json").exists()
 
 
 def test_documents_are_asked_once_of_each_state(
