@@ -1,11 +1,11 @@
 """The exact similarity join: which sets of shingles have Jaccard >= threshold.
 
 Prefix filter (Chaudhuri et al. 2006; Xiao et al. 2008, PPJoin): number the shingles from the rarest
-on and sort each set by that number. Two sets that are similar enough share at least one of the
-first `size - ceil(threshold * size) + 1` numbers of both, so only these are indexed and looked up;
-what a template has in common with its other copies stands at the end and costs nothing. Pairs that
-share too few of them, or differ too much in size, are passed over; the others are counted out, and
-given up as soon as they cannot succeed.
+on and sort each set by that number. Two sets that are similar enough share `needed` of them, so
+they share one of the first `size - needed + 1` of both; what a template has in common with its
+other copies stands at the end and costs nothing. `needed` depends on both sizes. So what is indexed
+of a set is grouped by shingle, size of the set and place in it: a group that stands too far back
+for the set that looks it up is passed over as one, however many sets are in it.
 
 The same walk answers two questions. All pairs: look up, report, index. Greedy: index (keep) only
 what is similar to nothing kept so far; rule 2 of the design in the order given.
@@ -45,113 +45,172 @@ def similarity_join(
     """
     if not 0 < threshold <= 1:
         raise ValueError(f"threshold = {threshold}: a Jaccard similarity is above 0, at most 1")
-    kept, left, right, jaccards = _walk(
-        _rarest_first(hashes, offsets), offsets, threshold, order, greedy
-    )
+    tokens, num_tokens = _rarest_first(hashes, offsets)
+    kept, left, right, jaccards = _walk(tokens, num_tokens, offsets, threshold, order, greedy)
     return kept, left, right, jaccards
 
 
-def _rarest_first(hashes: Hashes, offsets: Offsets) -> npt.NDArray[np.uint32]:
-    """Each hash as its rank by (how many sets have it, value); ascending inside every set."""
-    distinct, place, counts = np.unique(hashes, return_inverse=True, return_counts=True)
-    rank = np.empty(len(distinct), np.int64)
-    rank[np.argsort(counts, kind="stable")] = np.arange(len(distinct))
-    owner = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    return np.sort(owner << 32 | rank[place]).astype(np.uint32)  # the low half
+@kernel
+def _rarest_first(hashes: Array, offsets: Array) -> tuple[Array, int]:
+    """Each hash as its rank by how many sets have it, ascending inside every set; and how many
+    distinct ones there are. Which of two equally rare ones is first makes no difference."""
+    tokens, counts = _numbered(hashes)
+    starts = np.zeros(len(offsets) + 1, np.int64)  # of the ranks of those with a count
+    for count in counts:
+        starts[count + 1] += 1
+    starts = np.cumsum(starts)
+    ranks = counts  # in its place
+    for token, count in enumerate(counts):
+        ranks[token] = starts[count]
+        starts[count] += 1
+    for i, token in enumerate(tokens):
+        tokens[i] = ranks[token]
+    for k in range(len(offsets) - 1):
+        tokens[offsets[k] : offsets[k + 1]].sort()
+    return tokens, len(ranks)
+
+
+@kernel
+def _numbered(hashes: Array) -> tuple[Array, Array]:
+    """Distinct hashes numbered in the order in which they come, and how often each does.
+
+    A hash table, for in a cluster most are copies: np.unique took 40 bytes a hash and ten times
+    as long."""
+    numbers = np.empty(len(hashes), np.uint32)
+    distinct, counts = np.empty(1 << 10, np.uint64), np.zeros(1 << 10, np.uint32)
+    slots = np.zeros(1 << 11, np.uint32)  # number + 1 of the hash that is there; 0: free
+    num = 0
+    for i, value in enumerate(hashes):
+        slot = _slot(value, distinct, slots)
+        if not slots[slot]:
+            if num == len(distinct):
+                distinct = np.concatenate((distinct, np.empty_like(distinct)))
+                counts = np.concatenate((counts, np.zeros_like(counts)))
+                slots = np.zeros(4 * num, np.uint32)
+                for number in range(num):
+                    slots[_slot(distinct[number], distinct, slots)] = number + 1
+                slot = _slot(value, distinct, slots)
+            distinct[num] = value
+            num += 1
+            slots[slot] = num
+        numbers[i] = slots[slot] - 1
+        counts[numbers[i]] += 1
+    return numbers, counts[:num]
+
+
+@kernel
+def _slot(value: int, distinct: Array, slots: Array) -> int:
+    """Where a hash is in the table, or the free slot where it will be: linear probing after
+    Fibonacci hashing (Knuth 6.4), for values that need not be random."""
+    mixed = np.uint64(value) * np.uint64(0x9E3779B97F4A7C15)
+    slot = np.int64(mixed >> np.uint64(32)) & (len(slots) - 1)
+    while slots[slot] and distinct[slots[slot] - 1] != value:
+        slot = (slot + 1) & (len(slots) - 1)
+    return int(slot)
 
 
 @kernel
 def _walk(
-    tokens: Array, offsets: Array, threshold: float, order: Array, greedy: bool
+    tokens: Array, num_tokens: int, offsets: Array, threshold: float, order: Array, greedy: bool
 ) -> tuple[Array, Array, Array, Array]:
     num_sets = len(offsets) - 1
     kept = np.zeros(num_sets, np.bool_)
     left, right = np.empty(16, np.int64), np.empty(16, np.int64)
     jaccards = np.empty(16, np.float32)
     num_pairs = 0
-    starts = _posting_starts(tokens, offsets, threshold, order)
-    ends = starts[:-1].copy()
-    postings = np.empty(starts[-1], np.uint32)  # sets kept so far, by the tokens of their prefixes
-    common = np.zeros(num_sets, np.int32)  # tokens that the prefixes of x and y share
-    candidates = np.empty(num_sets, np.uint32)
-    in_x = np.zeros(len(ends), np.uint8)
+    most = 0
     for x in order:
-        begin, end = offsets[x], offsets[x + 1]
-        prefix_end = begin + _prefix(end - begin, threshold)
-        num_candidates = 0
-        for token in tokens[begin:prefix_end]:
-            for y in postings[starts[token] : ends[token]]:
-                if common[y] == 0:
-                    candidates[num_candidates] = y
-                    num_candidates += 1
-                common[y] += 1
-        if num_candidates > 0:
-            in_x[tokens[begin:end]] = 1
-        similar = False
-        for y in candidates[:num_candidates]:
-            known, common[y] = common[y], 0
-            if greedy and similar:
-                continue
-            found = _jaccard(tokens, offsets, threshold, x, y, known, in_x)
-            if found < threshold:
-                continue
-            similar = True
-            if num_pairs == len(left):
-                left = np.concatenate((left, left))
-                right = np.concatenate((right, right))
-                jaccards = np.concatenate((jaccards, jaccards))
-            left[num_pairs], right[num_pairs], jaccards[num_pairs] = x, y, found
-            num_pairs += 1
-        if num_candidates > 0:
-            in_x[tokens[begin:end]] = 0
-        if greedy and similar:
-            continue
-        kept[x] = True
-        for token in tokens[begin:prefix_end]:
-            postings[ends[token]] = x
-            ends[token] += 1
+        most += _prefix(offsets[x + 1] - offsets[x], threshold)
+    # What is indexed: of each token a list of groups, of each group a list of sets; -1 ends a list.
+    # What nothing is written to takes no memory.
+    heads = np.full(num_tokens, -1, np.int32)
+    groups = np.empty((most, 4), np.int32)  # size, place, first entry, next group
+    entries = np.empty((most, 2), np.int32)  # set, next entry
+    used = np.zeros(2, np.int64)  # groups, entries
+    seen = np.full(num_sets, -1, np.int32)  # with which x a set was last compared
+    in_x = np.zeros(num_tokens, np.uint8)
+    found, found_jaccards = np.empty(num_sets, np.int64), np.empty(num_sets, np.float32)
+    for x in order:
+        of_x = tokens[offsets[x] : offsets[x + 1]]
+        in_x[of_x] = 1
+        num_found = 0
+        for place in range(_prefix(len(of_x), threshold)):
+            group = heads[of_x[place]]
+            while group >= 0 and not (greedy and num_found):
+                size, place_y, entry, next_group = groups[group]
+                needed = _needed(len(of_x), size, threshold)
+                if place > len(of_x) - needed or place_y > size - needed:
+                    entry = -1
+                while entry >= 0 and not (greedy and num_found):
+                    y, entry = entries[entry]
+                    if seen[y] == x:
+                        continue
+                    seen[y] = x
+                    # Before its place y has nothing of x, or they would have met there.
+                    rest = tokens[offsets[y] + place_y : offsets[y + 1]]
+                    shared = _shared(rest, in_x, needed)
+                    jaccard = shared / (len(of_x) + size - shared)
+                    if shared >= needed and jaccard >= threshold:
+                        found[num_found], found_jaccards[num_found] = y, jaccard
+                        num_found += 1
+                group = next_group
+        in_x[of_x] = 0
+        while num_pairs + num_found > len(left):
+            left = np.concatenate((left, left))
+            right = np.concatenate((right, right))
+            jaccards = np.concatenate((jaccards, jaccards))
+        left[num_pairs : num_pairs + num_found] = x
+        right[num_pairs : num_pairs + num_found] = found[:num_found]
+        jaccards[num_pairs : num_pairs + num_found] = found_jaccards[:num_found]
+        num_pairs += num_found
+        if not (greedy and num_found):
+            kept[x] = True
+            prefix = of_x[: _prefix(len(of_x), threshold)]
+            _insert(x, prefix, len(of_x), heads, groups, entries, used)
     return kept, left[:num_pairs], right[:num_pairs], jaccards[:num_pairs]
 
 
 @kernel
-def _posting_starts(tokens: Array, offsets: Array, threshold: float, order: Array) -> Array:
-    """Where the postings of each token begin if every set of `order` is kept, and their end."""
-    starts = np.zeros(tokens.max() + 2 if len(tokens) else 1, np.int64)
-    for x in order:
-        for i in range(offsets[x], offsets[x] + _prefix(offsets[x + 1] - offsets[x], threshold)):
-            starts[tokens[i] + 1] += 1
-    return np.cumsum(starts)
+def _insert(
+    x: int, prefix: Array, size: int, heads: Array, groups: Array, entries: Array, used: Array
+) -> None:
+    """Put x under every token of its prefix, into the group of its size and the token's place."""
+    for place, token in enumerate(prefix):
+        group = heads[token]
+        while group >= 0 and (groups[group, 0] != size or groups[group, 1] != place):
+            group = groups[group, 3]
+        if group < 0:
+            group = used[0]
+            used[0] += 1
+            groups[group, 0], groups[group, 1] = size, place
+            groups[group, 2], groups[group, 3] = -1, heads[token]
+            heads[token] = group
+        entry = used[1]
+        used[1] += 1
+        entries[entry, 0], entries[entry, 1] = x, groups[group, 2]
+        groups[group, 2] = entry
 
 
 @kernel
 def _prefix(size: int, threshold: float) -> int:
+    """The longest prefix that a set of any other size can ask for."""
     return size - math.ceil(threshold * size - _SLACK) + 1 if size > 0 else 0
 
 
 @kernel
-def _jaccard(
-    tokens: Array, offsets: Array, threshold: float, x: int, y: int, known: int, in_x: Array
-) -> float:
-    """Jaccard of the sets x and y, or 0 once it must fall below `threshold`.
+def _needed(size_x: int, size_y: int, threshold: float) -> int:
+    """How many tokens sets of these sizes share at least if their Jaccard is `threshold`."""
+    return math.ceil(threshold / (1 + threshold) * (size_x + size_y) - _SLACK)
 
-    `known`: how many tokens their prefixes share; in_x[token]: is it in x.
-    """
-    begin, end = offsets[y], offsets[y + 1]
-    size_x, size_y = offsets[x + 1] - offsets[x], end - begin
-    if min(size_x, size_y) / max(size_x, size_y) < threshold:
-        return 0.0
-    needed = math.ceil(threshold / (1 + threshold) * (size_x + size_y) - _SLACK)
-    # What is shared up to the smaller of the two last prefix tokens stands in both prefixes; the
-    # rest comes after the prefix that ends with it.
-    prefix_x, prefix_y = _prefix(size_x, threshold), _prefix(size_y, threshold)
-    x_ends_first = tokens[offsets[x] + prefix_x - 1] <= tokens[begin + prefix_y - 1]
-    if known + (size_x - prefix_x if x_ends_first else size_y - prefix_y) < needed:
-        return 0.0
+
+@kernel
+def _shared(tokens: Array, in_x: Array, needed: int) -> int:
+    """How many of `tokens` are in x; given up, with what is found, once fewer than `needed`."""
     shared = 0
-    for block in range(begin, end, 64):
-        stop = min(block + 64, end)
+    for block in range(0, len(tokens), 32):
+        stop = min(block + 32, len(tokens))
         for i in range(block, stop):
             shared += in_x[tokens[i]]
-        if shared + end - stop < needed:
-            return 0.0
-    return float(shared / (size_x + size_y - shared))
+        if shared + len(tokens) - stop < needed:
+            break
+    return shared

@@ -7,6 +7,7 @@ verified here, among the contents that were asked for.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -28,32 +29,38 @@ def near_unique(root: Path, contents: pa.Array) -> npt.NDArray[np.bool_]:
     both = pc.and_(first.is_valid(), second.is_valid())
     left, right = (np.asarray(side.filter(both)).astype(np.int64) for side in (first, second))
     keep = keep_unique(np.arange(num), left, right, num)
-    for members, shingles in _large_clusters(root, contents):
-        hashes = np.asarray(shingles.combine_chunks().flatten())
-        offsets = np.concatenate([[0], np.cumsum(np.asarray(pc.list_value_length(shingles)))])
+    for places, shingles in _large_clusters(root, contents):
+        hashes, offsets = np.asarray(shingles.flatten()), np.asarray(shingles.offsets)
         threshold = manifest(root)["settings"]["near"]["threshold"]
-        order = np.arange(len(members))
-        keep[members] = keep_unique_by_shingles(order, hashes, offsets, threshold)
+        order = np.argsort(places)
+        keep[places] = keep_unique_by_shingles(order, hashes, offsets - offsets[0], threshold)
     return keep
 
 
 def _large_clusters(
     root: Path, contents: pa.Array
-) -> list[tuple[npt.NDArray[np.int64], pa.ChunkedArray]]:
-    """Places in `contents`, ascending, and shingles of the members of each large cluster."""
+) -> Iterator[tuple[npt.NDArray[np.int64], pa.ListArray]]:
+    """Of each large cluster, the members that are asked for: their places in `contents`, and their
+    shingles. A cluster stands in one part, so that one part is held at a time."""
     clusters = _read(root, "clusters", schema.CLUSTERS)
     clusters = clusters.filter(clusters["large"])
-    table = _read(root, "clusters/shingles", schema.LARGE_CLUSTER_SHINGLES)
-    table = table.append_column("at", pc.index_in(table["content_hash"], value_set=contents))
-    table = table.filter(table["at"].is_valid()).sort_by("at")
-    if not table.num_rows:
-        return []
-    which = pc.index_in(table["content_hash"], value_set=clusters["content_hash"])
-    names = np.asarray(clusters["cluster"].take(which).combine_chunks().dictionary_encode().indices)
-    return [
-        (np.asarray(members["at"]).astype(np.int64), members["shingles"])
-        for members in (table.filter(pa.array(names == name)) for name in np.unique(names))
-    ]
+    for path in part_paths(root, "clusters/shingles"):
+        pieces: dict[bytes, list[tuple[pa.Array, pa.Array]]] = {}
+        for batch in pq.ParquetFile(path).iter_batches():
+            at = pc.index_in(batch["content_hash"], value_set=contents)
+            which = pc.index_in(batch["content_hash"], value_set=clusters["content_hash"])
+            names = clusters["cluster"].take(which).combine_chunks()
+            for name in names.filter(at.is_valid()).unique():
+                mine = pc.and_(pc.equal(names, name), at.is_valid())
+                piece = at.filter(mine), batch["shingles"].filter(mine)
+                pieces.setdefault(name.as_py(), []).append(piece)
+        while pieces:
+            yield _joined(pieces.popitem()[1])
+
+
+def _joined(pieces: list[tuple[pa.Array, pa.Array]]) -> tuple[npt.NDArray[np.int64], pa.ListArray]:
+    places, shingles = map(pa.concat_arrays, zip(*pieces, strict=True))
+    return np.asarray(places).astype(np.int64), shingles
 
 
 def _read(root: Path, table: str, columns: pa.Schema) -> pa.Table:
