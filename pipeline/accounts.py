@@ -11,9 +11,10 @@ import pyarrow.parquet as pq
 from pipeline import store
 from pipeline.corpus import CorpusError, record_path
 from pipeline.files import part_name, read_json, read_sealed
+from pipeline.planning import too_many
 from pipeline.ranges import open_file
 from pipeline.settings import CorpusSettings
-from pipeline.shards import too_many, unreadable_files
+from pipeline.shards import unreadable_files
 from pipeline.stages import JOINS, Job
 
 BROKEN = "truncated_"  # how reasons of streams.BrokenStream begin

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pipeline import publish, store
+from pipeline import forks, publish, store
 from pipeline.files import file_hash, part_name, read_json, read_sealed, write_sealed
 from pipeline.schema import FORMAT_VERSION
 
@@ -258,5 +258,5 @@ def locked(root: Path) -> Iterator[None]:
         file.truncate(0)
         file.write(f"{os.getpid()}\n")
         file.flush()
-        with publish.written(root):
+        with forks.not_inherited(file.fileno()), publish.written(root):
             yield

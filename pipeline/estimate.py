@@ -12,6 +12,7 @@ import xxhash
 
 from pipeline.corpus import record_path
 from pipeline.files import read_json
+from pipeline.planning import input_files
 from pipeline.prepare import check, plan_job
 from pipeline.readers import Piece
 from pipeline.readers.files import file_size
@@ -19,7 +20,7 @@ from pipeline.readers.formats import READERS, cut, format_of
 from pipeline.readers.streams import BrokenStream, chunks
 from pipeline.run import run_part, run_sweep
 from pipeline.settings import CorpusSettings
-from pipeline.shards import Key, input_files, load_shards, spill_folder, write_shards
+from pipeline.shards import Key, load_shards, spill_folder, write_shards
 from pipeline.stages import Job
 from pipeline.tokenizer import load
 

@@ -132,8 +132,7 @@ def changed_inputs(frozen: dict[str, Any]) -> tuple[list[str], list[str]]:
     Raises:
         ConfigError: its settings cannot be used any more.
     """
-    from pipeline.readers.files import file_size, list_files
-    from pipeline.shards import content_hash
+    from pipeline.readers.files import content_hash, file_size, list_files
 
     settings = check(frozen["settings"], CorpusSettings, "frozen settings")
     now: dict[str, tuple[str, str]] = {}

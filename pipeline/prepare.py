@@ -37,12 +37,13 @@ from pipeline import (
 from pipeline.config import ConfigError
 from pipeline.files import part_number, read_sealed, remove_temporaries, write_sealed
 from pipeline.fingerprint import fingerprint, versions
+from pipeline.planning import input_files, plan_shards, require_unchanged
 from pipeline.readers import Record
 from pipeline.readers.formats import read
 from pipeline.runners import Chosen
 from pipeline.schema import FORMAT_VERSION, document_id
 from pipeline.settings import CorpusSettings
-from pipeline.shards import Shard, input_files, plan_shards, require_unchanged, spill_folder
+from pipeline.shards import Shard, spill_folder
 from pipeline.stages import JOINS, Job
 from pipeline.staleness import make_job, missing
 from pipeline.tokenizer import Encoder, choose_engine, find, load, save, stands
@@ -93,7 +94,13 @@ def prepare(
             print(f"damaged, made again: {root / name}", file=sys.stderr)
         again = accounts.parts_with_bad_files(root)
         shards = plan_shards(
-            root, files, settings.shard_bytes, refresh, settings.max_bad_files, again
+            root,
+            files,
+            settings.shard_bytes,
+            refresh,
+            settings.max_bad_files,
+            again,
+            runner.workers,
         )
         job = plan_job(root, settings, encoder, shards, limit)
         made = missing(job)
@@ -171,7 +178,7 @@ def plan_job(
         sample = list(_sample(settings, shards))
         # Apart: both engines and their ids would stay in this process, 80 MB, while workers work.
         choose = functools.partial(choose_engine, find(settings.tokenizer.file), sample)
-        engine = forks.apart(choose)
+        engine = forks.apart(choose)()
         files = save(encoder, folder)
         chosen = {"engine": engine, "documents": len(sample), "sampled": sampled, "files": files}
         write_sealed(folder / "engine.json", chosen)

@@ -28,7 +28,6 @@ import threading
 import traceback
 from collections.abc import Iterator
 from multiprocessing import forkserver, resource_tracker, util
-from multiprocessing.connection import wait
 from multiprocessing.context import ForkServerProcess
 from typing import Any, ClassVar, NoReturn
 
@@ -196,7 +195,7 @@ def _without_broken_streams(failed: threading.ExceptHookArgs) -> None:
 
 def _work(address: str, worker_id: str) -> None:
     """The life of a worker process."""
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=forks.end_with_parent, daemon=True).start()
     SdkHarness(
         address,
         worker_id=worker_id,
@@ -204,10 +203,3 @@ def _work(address: str, worker_id: str) -> None:
         data_buffer_time_limit_ms=worker_handlers.DATA_BUFFER_TIME_LIMIT_MS,
         runner_capabilities=worker_handlers.FNAPI_RUNNER_CAPABILITIES,
     ).run()
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    wait([parent.sentinel])
-    os._exit(1)

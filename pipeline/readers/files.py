@@ -7,8 +7,10 @@ import functools
 import glob
 import os
 import re
+from pathlib import Path
 
 from pipeline import objects
+from pipeline.files import file_hash
 
 
 def list_files(pattern: str) -> list[tuple[str, str]]:
@@ -46,6 +48,11 @@ def file_version(path: str) -> str:
         said = objects.info(path)
         return " ".join(str(said.get(key, "")) for key in ("size", "ETag", "Last-Modified"))
     return str(objects.retried(lambda: store.ukey(inner), path))
+
+
+def content_hash(path: str) -> str:
+    """xxh3-128 of a local file (1 to 5 GB/s); of a file in a store, what the store says of it."""
+    return file_version(path) if "://" in path else file_hash(Path(path))
 
 
 def fixed_part(pattern: str) -> str:

@@ -20,9 +20,9 @@ from small_corpus import chinese, english
 
 from pipeline import corpus
 from pipeline.config import check
+from pipeline.planning import input_files, plan_shards
 from pipeline.readers.formats import READERS, format_of
 from pipeline.settings import CorpusSettings
-from pipeline.shards import input_files, plan_shards
 from pipeline.transforms.ingest import ingest
 
 PAGE = (

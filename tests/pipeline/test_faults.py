@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 import pytest
 import small_corpus
 
-from pipeline import corpus, prepare, runners, shards
+from pipeline import corpus, cutting, prepare, runners
 from pipeline.config import ConfigError
 from pipeline.corpus import CorpusError
 from pipeline.files import file_hash, read_json, replacing
@@ -114,22 +114,22 @@ def test_more_bad_files_than_allowed_are_named(
     settings: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Unreadable from the start (a permission, a disk): before any work."""
-    real = shards.cut
+    real = cutting.cut
 
     def cut(path: str, file: str, size: int) -> list[Piece] | None:
         if file == "zh.jsonl":
             raise PermissionError(errno.EACCES, "Permission denied", path)
         return real(path, file, size)
 
-    monkeypatch.setattr(shards, "cut", cut)
+    monkeypatch.setattr(cutting, "cut", cut)
     found = run(settings, max_bad_files=1)
     assert [bad["file"] for bad in found["bad_files"]] == ["zh.jsonl"]
     assert documents(settings) == {"en.jsonl": 23}
-    monkeypatch.setattr(shards, "cut", real)
+    monkeypatch.setattr(cutting, "cut", real)
     assert run(settings, max_bad_files=1)["bad_files"] == []
     assert documents(settings) == {"en.jsonl": 23, "zh.jsonl": 21}
     monkeypatch.setitem(READERS, "jsonl", failing_after(0, "zh.jsonl"))
-    monkeypatch.setattr(shards, "cut", lambda *_: cut("en", "zh.jsonl", 0))
+    monkeypatch.setattr(cutting, "cut", lambda *_: cut("en", "zh.jsonl", 0))
     shutil.rmtree(settings.parent / "corpus")
     message = r"2 input files failed, `max_bad_files: 1` allows fewer:\n.*en.jsonl: Permission"
     with pytest.raises(ConfigError, match=message):

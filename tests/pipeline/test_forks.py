@@ -30,14 +30,14 @@ def test_what_a_fork_works_out_comes_back_and_nothing_stays() -> None:
         "    try:\n        os.fstat(lock.fileno())\n"
         "    except OSError:\n        return f'{os.getpid() != here} 河'\n"
         "    return 'open'\n"
-        "print(forks.apart(work), 'colorsys' in sys.modules)\n"
+        "print(forks.apart(work)(), 'colorsys' in sys.modules)\n"
     )
     assert (out, err) == ("True 河 False\n", "")
 
 
 @linux
 def test_what_fails_in_a_fork_is_told() -> None:
-    out, err = run("from pipeline import forks\nforks.apart(lambda: str(1 // 0))")
+    out, err = run("from pipeline import forks\nforks.apart(lambda: str(1 // 0))()")
     assert out == ""
     assert "ZeroDivisionError" in err
     assert "failed in a process of its own" in err.splitlines()[-1]
@@ -49,7 +49,7 @@ def test_beside_another_thread_nothing_is_forked() -> None:
     thread.start()
     found: list[int] = []
     assert not forks.can_fork()
-    assert forks.apart(lambda: found.append(1) or "here") == "here"
+    assert forks.apart(lambda: found.append(1) or "here")() == "here"
     assert found == [1]
     done.set()
     thread.join()

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from pipeline import shards
+from pipeline import planning
 from pipeline.config import ConfigError
 from pipeline.files import read_json
-from pipeline.shards import Key, load_shards, plan_shards
+from pipeline.planning import plan_shards
+from pipeline.shards import Key, load_shards
 
 
 def write(folder: Path, sizes: dict[str, int]) -> dict[Key, str]:
@@ -90,7 +91,7 @@ def test_another_shard_size_cuts_everything_anew_under_new_numbers(tmp_path: Pat
 def test_a_shard_holds_so_many_files_at_most(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shards, "MAX_PIECES", 3)
+    monkeypatch.setattr(planning, "MAX_PIECES", 3)
     files = write(tmp_path, {f"{i}.jsonl": 100 for i in range(7)})
     plan_shards(tmp_path / "r", files, 10_000)
     assert [len(shard.pieces) for shard in load_shards(tmp_path / "r")] == [3, 3, 1]
