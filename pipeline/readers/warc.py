@@ -1,9 +1,7 @@
 """WARC and WET, plain or compressed: one page a record, offset = that of the record, uncompressed.
 
-Records are framed here and read by fastwarc one at a time. fastwarc's own iterator (2.0) stops at
-the first malformed header and gives a record that the end of the file cuts as if it were whole; so
-framed, a bad record costs itself only. Whether a record is a page is told by its declared type,
-never by a sniffed one: datatrove lost 954 of 1,203 pages to sniffing.
+Records are framed by warc_records.py and read by fastwarc one at a time. Whether a record is a page
+is told by its declared type, never by a sniffed one: datatrove lost 954 of 1,203 pages to sniffing.
 """
 
 from __future__ import annotations
@@ -13,7 +11,7 @@ import re
 from collections import deque
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 
@@ -22,26 +20,13 @@ from pipeline.pages.page import NoText, html_page, text_page
 from pipeline.readers import Bad, Piece, Record, excerpt
 from pipeline.readers.rows import as_text, domain
 from pipeline.readers.streams import BrokenStream, chunks, compression, members, stream_of
+from pipeline.readers.warc_records import MAX_RECORD_BYTES, Raw, frame
 from pipeline.settings import Input
 
 EXPANSION = 4  # bytes of HTML in a byte of a compressed file, about
-MAX_RECORD_BYTES = 256_000_000
-MAX_HEADER_BYTES = 1 << 20
 HTML_TYPES = ("text/html", "application/xhtml+xml")
 
-_LINE_ENDS = re.compile(rb"[\r\n]*")
-_HEADER_END = re.compile(rb"\r?\n\r?\n")
-_LENGTH = re.compile(rb"(?im)^content-length:[ \t]*(\d+)[ \t]*\r?$")
-_NEXT = re.compile(rb"\nWARC/\d")
 _READ = WarcRecordType.response | WarcRecordType.resource | WarcRecordType.conversion
-
-
-class Raw(NamedTuple):
-    offset: int
-    num_bytes: int
-    data: bytes  # the record with its header; of a faulty one its beginning
-    fault: str = ""  # reason: truncated_warc, bad_warc, too_long
-    detail: str = ""
 
 
 def cut(path: str, file: str, size: int, shard_bytes: int) -> list[Piece] | None:
@@ -114,118 +99,6 @@ def read(piece: Piece, source: Input, extractor: str) -> Iterator[Record | Bad]:
         item = _item(raw, source.keep, extractor)
         if item is not None:
             yield item
-
-
-def frame(stream: Iterator[bytes], offset: int = 0) -> Iterator[Raw]:
-    """Cut a stream into records; what is no record comes out as a faulty one, up to the next."""
-    buffer = _Buffer(stream, offset)
-    while buffer.skip_line_ends():
-        at = buffer.offset
-        header = buffer.find(_HEADER_END, MAX_HEADER_BYTES)
-        length = _LENGTH.search(buffer.data, 0, header) if header else None
-        if not buffer.data.startswith(b"WARC/") or length is None:
-            lost = buffer.take_until(_NEXT)
-            if buffer.ended and not buffer.data and header is None:
-                detail = buffer.fault or "the file ends inside the header of a record"
-                yield Raw(at, buffer.offset - at, lost, "truncated_warc", detail)
-            else:
-                detail = "no WARC record begins here, or its Content-Length is missing"
-                yield Raw(at, buffer.offset - at, lost, "bad_warc", detail)
-            continue
-        assert header is not None
-        size = header + int(length[1])
-        data = buffer.take(size)
-        num_bytes = buffer.offset - at
-        if num_bytes < size:
-            detail = f"{num_bytes:,} of {size:,} bytes: " + (buffer.fault or "the file ends here")
-            yield Raw(at, num_bytes, data, "truncated_warc", detail)
-        elif size > MAX_RECORD_BYTES:
-            detail = f"a record of {size:,} bytes; at most {MAX_RECORD_BYTES:,} are read"
-            yield Raw(at, size, data, "too_long", detail)
-        else:
-            yield Raw(at, size, data)
-    if buffer.fault and not buffer.reported:
-        yield Raw(buffer.offset, 0, b"", "truncated_warc", buffer.fault)
-
-
-class _Buffer:
-    """What was read of a stream and not yet taken; `offset` is that of `data[0]`."""
-
-    def __init__(self, stream: Iterator[bytes], offset: int) -> None:
-        self.stream = stream
-        self.offset = offset
-        self.data = bytearray()
-        self.ended = False
-        self.fault = ""  # in which the stream ended
-        self.reported = False
-
-    def fill(self) -> bool:
-        """One more chunk; False at the end of the stream."""
-        try:
-            self.data += next(self.stream)
-        except StopIteration:
-            self.ended = True
-        except BrokenStream as error:
-            self.ended, self.fault = True, error.detail
-        return not self.ended
-
-    def drop(self, size: int) -> None:
-        del self.data[:size]
-        self.offset += size
-
-    def skip_line_ends(self) -> bool:
-        """To the next byte that is no line end; False: there is none."""
-        while True:
-            ends = _LINE_ENDS.match(self.data)
-            self.drop(ends.end() if ends else 0)
-            if self.data:
-                return True
-            if not self.fill():
-                return False
-
-    def find(self, pattern: re.Pattern[bytes], limit: int) -> int | None:
-        """End of the first match within `limit` bytes."""
-        while True:
-            match = pattern.search(self.data, 0, limit)
-            if match is not None:
-                return match.end()
-            if len(self.data) >= limit or not self.fill():
-                return None
-
-    def take(self, size: int) -> bytes:
-        """The next bytes, fewer at the end; above MAX_RECORD_BYTES their beginning."""
-        if size > MAX_RECORD_BYTES:
-            kept = bytes(self.data[:1000])
-            left = size
-            while left and (self.data or self.fill()):
-                step = min(left, len(self.data))
-                self.drop(step)
-                left -= step
-            self.reported |= bool(left)
-            return kept
-        while len(self.data) < size and self.fill():
-            pass
-        self.reported |= len(self.data) < size
-        taken = bytes(self.data[:size])
-        self.drop(len(taken))
-        return taken
-
-    def take_until(self, pattern: re.Pattern[bytes]) -> bytes:
-        """Drop all before the next match and its first byte; returns a beginning of it."""
-        while len(self.data) < 1000 and self.fill():
-            pass
-        kept, begin = bytes(self.data[:1000]), self.offset
-        while True:
-            match = pattern.search(self.data)
-            if match is not None:
-                self.drop(match.start() + 1)
-                return kept[: self.offset - begin]
-            if self.ended:
-                self.reported = True
-                self.drop(len(self.data))
-                return kept
-            self.drop(max(0, len(self.data) - 16))
-            self.fill()
 
 
 def _item(raw: Raw, keep: tuple[str, ...], extractor: str) -> Record | Bad | None:

@@ -10,7 +10,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.readers import Bad, Piece, Record, warc
+from pipeline.readers import Bad, Piece, Record, warc, warc_records
 from pipeline.readers.formats import read
 from pipeline.readers.spill import spill
 from pipeline.settings import Input
@@ -202,7 +202,7 @@ def test_a_cut_between_members_is_no_fault_and_a_wrong_crc_is(tmp_path: Path) ->
 
 
 def test_a_record_above_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(warc, "MAX_RECORD_BYTES", 10_000)
+    monkeypatch.setattr(warc_records, "MAX_RECORD_BYTES", 10_000)
     large = page(b"<p>" + b"x" * 2_000_000)
     found = of(tmp_path, PAGES[0], large, PAGES[1])
     assert [value for _, value in brief(found)] == ["page 0", "too_long", "page 1 b"]
@@ -261,9 +261,9 @@ def test_shards_at_borders_hold_what_the_stream_holds(
     assert all(len(b"".join(shard)) >= shard_bytes for shard in shards[:-1])
     found, base = [], 0
     for shard in shards:
-        found += warc.frame(iter(shard), base)
+        found += warc_records.frame(iter(shard), base)
         base += sum(map(len, shard))
-    assert found == list(warc.frame(iter(stream)))
+    assert found == list(warc_records.frame(iter(stream)))
 
 
 def test_a_broken_stream_breaks_behind_its_last_shard(tmp_path: Path) -> None:
