@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from pipeline import heap
 from pipeline import tokenizer as tok
 from pipeline.config import ConfigError
+from pipeline.files import read_sealed
 from pipeline.settings import Tokenizer
 from pipeline.tokenizer_engines import ENGINES
 
@@ -243,9 +244,9 @@ def test_hash_covers_content_and_policy(tiny: str, tmp_path: Path) -> None:
 def test_save_and_pickle(tiny: str, tmp_path: Path) -> None:
     encoder = tok.load(Tokenizer(file=tiny))
     assert pickle.loads(pickle.dumps(encoder)) == encoder
-    tok.save(encoder, tmp_path / "out")
+    hashes = tok.save(encoder, tmp_path / "out")
     assert (tmp_path / "out/tokenizer.json").read_bytes() == Path(tiny).read_bytes()
-    assert json.loads((tmp_path / "out/policy.json").read_text()) == {
+    assert read_sealed(tmp_path / "out/policy.json", strict=True) == {
         "hash": encoder.hash,
         "dtype": "uint16",
         "vocab_size": 262,
@@ -253,6 +254,9 @@ def test_save_and_pickle(tiny: str, tmp_path: Path) -> None:
         "eos_id": 259,
     }
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["policy.json", "tokenizer.json"]
+    assert tok.stands(tmp_path / "out", hashes)
+    (tmp_path / "out/policy.json").write_text("{}")
+    assert not tok.stands(tmp_path / "out", hashes)
 
 
 def test_refusals_name_value_and_remedy(tiny: str, tmp_path: Path) -> None:
