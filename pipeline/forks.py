@@ -36,7 +36,8 @@ def can_fork() -> bool:
 
 def close_all_but(*kept: int) -> None:
     """In a fork: let go of what the other process has open, its locks above all."""
-    borders = [STANDARD - 1, *sorted(kept), os.sysconf("SC_OPEN_MAX")]
+    limit = os.sysconf("SC_OPEN_MAX")  # -1: without one
+    borders = [STANDARD - 1, *sorted(kept), limit if limit > 0 else 1 << 20]
     for before, after in itertools.pairwise(borders):
         os.closerange(before + 1, after)
 
