@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 .PHONY: quickstart test check bench study soak clean
 
 $(STAMP): pyproject.toml
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install -q --editable ".[test]"
 	touch $(STAMP)
 
