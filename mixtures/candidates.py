@@ -21,7 +21,8 @@ from mixtures.copies import split_direction
 from mixtures.spec import Mixture
 from pipeline.config import ConfigError
 from pipeline.corpus import part_paths
-from pipeline.sql import ask, predicate, predicate_columns
+from pipeline.predicates import predicate, predicate_columns
+from pipeline.sql import ask
 from pipeline.syntax import SqlError, text_literal
 
 TIMEOUT_SECONDS = 3_600.0  # a plan reads a few columns: 1e8 documents take minutes

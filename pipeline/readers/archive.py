@@ -23,11 +23,12 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import islice
-from typing import IO, Any, NamedTuple, Self
+from typing import IO, Any, NamedTuple
 
 from pipeline.ranges import open_file
 from pipeline.readers import Bad, Piece, Record, is_of_disk, pieces_of, place_of
 from pipeline.readers.streams import BrokenStream, chunks, compression
+from pipeline.readers.tar import Stream, Tar
 from pipeline.settings import Input
 
 EXPANSION = 3  # bytes of text in a byte of a compressed tar, about
@@ -212,7 +213,7 @@ def _decoded(name: bytes) -> str:
 
 def _tar_members(piece: Piece) -> Iterator[Member]:
     """Members as the stream brings them; what is not readable between them is a faulty one."""
-    stream = _Stream(chunks(piece.path))
+    stream = Stream(chunks(piece.path))
 
     def lost(reason: str, detail: str, num_bytes: int = 0) -> Member:
         return Member(piece.file, num_bytes, io.BytesIO, (reason, detail))
@@ -221,7 +222,7 @@ def _tar_members(piece: Piece) -> Iterator[Member]:
     try:
         # ignore_zeros: past the end mark of a tar, as of two that were joined with `cat`, and past
         # blocks that are no header.
-        with _Tar.open(fileobj=stream, mode="r|", ignore_zeros=True) as archive:
+        with Tar.open(fileobj=stream, mode="r|", ignore_zeros=True) as archive:
             while (info := archive.next()) is not None:
                 archive.members.clear()  # tarfile keeps them all
                 if archive.num_lost > num_lost:
@@ -250,46 +251,3 @@ def _tar_member(archive: tarfile.TarFile, info: tarfile.TarInfo) -> Member:
     if not info.isreg():
         return Member(name, 0, opened, ("no_reader", "a link or a device, not a file"))
     return Member(name, info.size, opened)
-
-
-class _Header(tarfile.TarInfo):
-    @classmethod
-    def fromtarfile(cls, archive: Any) -> Self:
-        try:
-            return super().fromtarfile(archive)
-        except tarfile.HeaderError as error:  # an end mark and the end of the file are two more
-            if type(error).__name__ in ("InvalidHeaderError", "TruncatedHeaderError"):
-                archive.num_lost += tarfile.BLOCKSIZE
-            raise
-
-
-class _Tar(tarfile.TarFile):
-    """Counts the bytes that are no header: tarfile goes on behind them without a word."""
-
-    tarinfo = _Header
-    members: list[tarfile.TarInfo]  # which the type stubs leave out
-    num_lost = 0
-
-
-class _Stream(io.RawIOBase):
-    """Chunks as a file that is read forwards; where they break off, it ends."""
-
-    def __init__(self, source: Iterator[bytes]) -> None:
-        self.source = source
-        self.rest = b""
-        self.fault: BrokenStream | None = None
-
-    def read(self, size: int = -1) -> bytes:
-        found = bytearray()
-        while len(found) < size and (self.rest or self._fill()):
-            taken = self.rest[: size - len(found)]
-            self.rest = self.rest[len(taken) :]
-            found += taken
-        return bytes(found)
-
-    def _fill(self) -> bool:
-        try:
-            self.rest = next(self.source, b"")
-        except BrokenStream as error:
-            self.fault = error
-        return bool(self.rest)

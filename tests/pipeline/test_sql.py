@@ -11,7 +11,7 @@ import tiny_corpus
 
 from filters.presets import expression
 from pipeline import schema
-from pipeline.sql import ask, connect, predicate, predicate_columns
+from pipeline.sql import ask, connect
 from pipeline.sql_commands import main
 from pipeline.syntax import SqlError, names_in, tree_of
 
@@ -153,26 +153,6 @@ def test_names_in() -> None:
 def test_unknown_columns_are_named_with_the_nearest(root: Path) -> None:
     with pytest.raises(SqlError, match='(?s)"langg" not found.*"lang"'):
         rows(root, "select langg from documents".replace("\n", " "))
-
-
-def test_predicates_are_printed_from_their_tree() -> None:
-    assert predicate("lang = 'en' and gopher.pass") == "(((lang = 'en') AND gopher.pass))"
-    assert predicate("a or /* x */ b -- c") == "((a OR b))"
-    assert predicate("text like '%''); drop%'") == "((\"text\" ~~ '%''); drop%'))"
-    assert predicate("\"select\" > 1 or lang = '中文'") == "(((\"select\" > 1) OR (lang = '中文')))"
-
-
-def test_predicate_columns() -> None:
-    assert predicate_columns("lang = 'en' and (gopher.num_words > 3 or lang is null)") == [
-        "lang",
-        "gopher.num_words",
-    ]
-    assert predicate_columns("meta['the author'] = 'x' and \"select\".b > 1") == [
-        "meta['the author']",
-        '"select".b',
-    ]
-    assert predicate_columns("list_filter([num_chars], x -> x > 1) = [1]") == ["num_chars"]
-    assert predicate_columns("true") == []
 
 
 @pytest.mark.parametrize("file_format", ["csv", "json", "parquet"])

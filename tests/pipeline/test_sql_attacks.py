@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 import tiny_corpus
 
-from pipeline.sql import ask, connect, predicate
+from pipeline.predicates import predicate
+from pipeline.sql import ask, connect
 from pipeline.sql_commands import main
 from pipeline.syntax import SqlError
 

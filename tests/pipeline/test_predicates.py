@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+from pipeline.predicates import predicate, predicate_columns
+
+
+def test_predicates_are_printed_from_their_tree() -> None:
+    assert predicate("lang = 'en' and gopher.pass") == "(((lang = 'en') AND gopher.pass))"
+    assert predicate("a or /* x */ b -- c") == "((a OR b))"
+    assert predicate("text like '%''); drop%'") == "((\"text\" ~~ '%''); drop%'))"
+    assert predicate("\"select\" > 1 or lang = '中文'") == "(((\"select\" > 1) OR (lang = '中文')))"
+
+
+def test_predicate_columns() -> None:
+    assert predicate_columns("lang = 'en' and (gopher.num_words > 3 or lang is null)") == [
+        "lang",
+        "gopher.num_words",
+    ]
+    assert predicate_columns("meta['the author'] = 'x' and \"select\".b > 1") == [
+        "meta['the author']",
+        '"select".b',
+    ]
+    assert predicate_columns("list_filter([num_chars], x -> x > 1) = [1]") == ["num_chars"]
+    assert predicate_columns("true") == []
