@@ -60,10 +60,10 @@ class Heldout(Settings):
 
     share: float = Field(0.005, ge=0, le=0.5)  # of the texts per language and source; 0: no sets
     min_documents: Amount = Field(4, ge=0)  # per language and source with at least 20 times as many
-    # Per language and source, too: some 5 million tokens, where bits per byte have long settled
-    # (100,000 a domain are enough, Paloma, Magnusson et al. 2023), and 60 MB of index for all
-    # workers. At 20 GB of a source `share` alone would take five times as many.
-    max_documents: Amount = Field(10_000, ge=1)
+    # Per language and source, too: some 2.5 million tokens, where bits per byte have long settled
+    # (100,000 a domain are enough, Paloma, Magnusson et al. 2023), and 30 MB of index for all
+    # workers. At 20 GB of a source `share` alone would take ten times as many.
+    max_documents: Amount = Field(5_000, ge=1)
     keep: tuple[str, ...] = ()  # heldout.json, or URLs, of corpora whose sets stay held out
     independent: tuple[str, ...] = ()  # globs of JSONL files that are evaluation text as a whole
     containment: float = Field(0.8, gt=0, le=1)  # share of shingles that makes a contained copy

@@ -36,7 +36,7 @@ def test_values_are_named_with_their_place(tmp_path: Path) -> None:
     bands = message(tmp_path, GOOD + "near: {bands: 32, rows: 8}\n")
     assert "bands x rows = 32 x 8 exceeds permutations = 128; lower one" in bands
     held = message(tmp_path, GOOD + "heldout: {min_documents: 12k}\n")
-    assert "max_documents = 10000 is below min_documents = 12000; raise the one or" in held
+    assert "max_documents = 5000 is below min_documents = 12000; raise the one or" in held
     twice = GOOD.replace("\ntok", "\n  - {source: a, files: 'b.jsonl'}\ntok")
     assert "source 'a' stands twice; give each input its own name" in message(tmp_path, twice)
 

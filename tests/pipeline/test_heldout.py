@@ -171,7 +171,7 @@ def test_heldout_json_tells_what_each_set_was_chosen_with(tmp_path: Path) -> Non
         "bytes": sum(len(text) for text in english),
         "share": 0.05,
         "min_documents": 2,
-        "max_documents": 10_000,
+        "max_documents": 5_000,
     }
 
 
