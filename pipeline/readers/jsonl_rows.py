@@ -16,6 +16,7 @@ import pyarrow as pa
 from filters import normalize
 from kernels import json_lines
 from kernels.json_lines import Lines
+from kernels.json_strings import PADDING
 from pipeline.readers import Bad, Piece, Record, Rows, jsonl
 from pipeline.readers.jsonl import Line
 from pipeline.readers.rows import domain
@@ -95,7 +96,7 @@ def rows_of(offset: int, data: bytes, source: Input) -> Rows:
     names = list(dict.fromkeys((source.text, source.id, source.url, *source.keep)))
     encoded = [name.encode("utf-8", "surrogatepass") for name in names]
     lines: Lines = json_lines.scan(
-        np.frombuffer(data + bytes(json_lines.PADDING), np.uint8),
+        np.frombuffer(data + bytes(PADDING), np.uint8),
         len(data),
         np.frombuffer(b"".join(encoded), np.uint8),
         np.cumsum([len(name) for name in encoded]),

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernels.json_lines import ABSENT, BLANK, LITERAL, LOOK, PADDING, ROW, STRING, column, scan
+from kernels.json_lines import ABSENT, BLANK, LITERAL, LOOK, ROW, STRING, column, scan
+from kernels.json_strings import PADDING
 
 NAMES = ("text", "id", "名")
 
