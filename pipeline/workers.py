@@ -126,8 +126,10 @@ def watched(job: Job | None = None) -> Iterator[ForkedEnvironment]:
         over.set()
         watch.join()
         threading.excepthook = silent
+        while ForkedWorker.running:  # the runner was interrupted while it closed them
+            ForkedWorker.running.popitem()[1].process.kill()
         if ours:  # 260 MB, while what became of the documents is added up
-            forkserver._forkserver._stop()  # type: ignore[attr-defined]
+            _end_fork_server()
 
 
 def _start_fork_server() -> bool:
@@ -155,6 +157,17 @@ def _start_fork_server() -> bool:
         "_forkserver_pid": pid,
     }
     return True
+
+
+def _end_fork_server() -> None:
+    """By a kill: asked for its end, it waits for all workers, and nobody knows of one whose start
+    was interrupted (which ends with this process)."""
+    server = vars(forkserver._forkserver)
+    os.close(server["_forkserver_alive_fd"])
+    os.kill(server["_forkserver_pid"], signal.SIGKILL)
+    os.waitpid(server["_forkserver_pid"], 0)
+    os.unlink(server["_forkserver_address"])
+    server |= dict.fromkeys(("_forkserver_address", "_forkserver_alive_fd", "_forkserver_pid"))
 
 
 def _be_fork_server(listener: int, alive: int) -> NoReturn:

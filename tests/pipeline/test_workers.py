@@ -120,6 +120,28 @@ with open(folder / "lock", "w") as lock:
     assert (out, err) == ("True\n", "")
 
 
+def test_a_worker_that_nobody_closed_is_not_waited_for(tmp_path: Path) -> None:
+    """The runner was interrupted while it started or closed it; a second run begins anew."""
+    last = """
+from multiprocessing import forkserver
+from pipeline import forks
+for _ in range(2):
+    try:
+        with workers.watched():
+            left = workers.FORKS.Process(target=forks.end_with_parent, daemon=True)
+            left.start()
+            print(left.pid, forkserver._forkserver._forkserver_pid)
+            raise KeyboardInterrupt
+    except KeyboardInterrupt:
+        assert forkserver._forkserver._forkserver_pid is None
+"""
+    process = start(tmp_path, last)
+    out, err = process.communicate(timeout=SECONDS)
+    assert err == ""
+    assert len(set(out.split())) == 4
+    assert all_gone([int(pid) for pid in out.split()])
+
+
 def test_a_killed_worker_ends_the_run(tmp_path: Path) -> None:
     process = start(tmp_path, "run(lambda n: time.sleep(600))")
     workers = pids(tmp_path)
