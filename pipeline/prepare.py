@@ -11,7 +11,7 @@ import itertools
 import shutil
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,7 @@ from pipeline.runners import Chosen
 from pipeline.schema import FORMAT_VERSION, document_id
 from pipeline.settings import CorpusSettings
 from pipeline.shards import Shard, spill_folder
-from pipeline.stages import JOINS, Job
+from pipeline.stages import JOINS, PART_STAGES, TEXT_STAGES, Job
 from pipeline.staleness import make_job, missing
 from pipeline.tokenizer import Encoder, choose_engine, find, load, save, stands
 
@@ -279,25 +279,18 @@ def _manifest(job: Job, attached: list[str], merged_tables: list[str]) -> dict[s
 def _prune(job: Job) -> None:
     """Delete what belongs to parts and spilled files that no input has any more."""
     parts = set(job.parts)
-    tokens = [f"tokens/{path.name}" for path in (job.root / "tokens").glob("*")]
-    tables = ["documents", "rejects", "heldout/matches"]
-    tables += [f"joins/{name}" for name in ("nominees", "keys", "candidates")]
-    tables += [f"signals/{path.name}" for path in (job.root / "signals").glob("*")]
-    tables += tokens + [f"{folder}/counts" for folder in tokens]
-    tables += [f"stats/{job.record_name(stage)}" for stage in job.part_stages]
-    wanted_parts = dict.fromkeys(tables, parts)
-    partitions = set(range(JOINS["pairs"].partitions(job)))
-    joined = (
-        "joins/forest",
-        "pairs",
-        "clusters",
-        "clusters/shingles",
-        "stats/forest",
-        "stats/pairs",
-    )
-    wanted_parts |= dict.fromkeys(joined, partitions)
-    for table, numbers in wanted_parts.items():
-        for path in (job.root / table).glob("part-*"):
+    wanted_parts: dict[Path, Container[int]] = {}
+    for pattern in ("signals/*", "tokens/*", "tokens/*/counts"):  # former ones, and attached groups
+        wanted_parts |= dict.fromkeys(job.root.glob(pattern), parts)
+    for stage in job.part_stages:
+        outputs = (PART_STAGES | TEXT_STAGES)[stage].outputs(job, 0)
+        folders = [job.root / "stats" / job.record_name(stage), *(p.parent for p in outputs)]
+        wanted_parts |= dict.fromkeys(folders, parts)
+    for stage, join in JOINS.items():
+        folders = [job.root / "stats" / stage, *(p.parent for p in join.outputs(job, 0))]
+        wanted_parts |= dict.fromkeys(folders, range(join.partitions(job)))
+    for folder, numbers in wanted_parts.items():
+        for path in folder.glob("part-*"):
             if part_number(path) not in numbers:
                 path.unlink()
     files = {(shard.source, piece.file) for shard in job.shards for piece in shard.pieces}

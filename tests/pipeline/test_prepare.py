@@ -253,6 +253,7 @@ def test_changed_and_vanished_inputs_are_named(prepared: Path, tmp_path: Path) -
         "part-00000.parquet",
         "part-00002.parquet",
     ]
+    assert list((tmp_path / "corpus").rglob("part-00001*")) == []  # of no table, of no stage
 
 
 def test_settings_are_refused_before_anything_is_written(prepared: Path, tmp_path: Path) -> None:
