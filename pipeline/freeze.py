@@ -21,11 +21,10 @@ from pipeline.files import file_hash, read_json, read_sealed
 from pipeline.fingerprint import code, versions
 from pipeline.finished import home
 from pipeline.settings import CorpusSettings
-from pipeline.staleness import FILTERS
+from pipeline.staleness import FILTERS, TRANSFORMS
 
 FROZEN_VERSION = 1
-# Modules of pipeline/transforms.
-CODE = ("ingest", "sweep", "measure", "tokenize", "near", "near_join", "heldout")
+CODE = sorted(path.stem for path in Path(__file__).with_name("transforms").glob("[!_]*.py"))
 # What two corpora must share to be the same; the rest of a frozen file says why they are not.
 MUST_AGREE = ("inputs", "tokenizer", "heldout", "tables")
 OTHER_VERSION = "install the versions that the frozen file names, or freeze anew"
@@ -64,7 +63,7 @@ def frozen_corpus(root: Path) -> dict[str, Any]:
         "tokenizer": {"hash": found["tokenizer"]["hash"], "file": file_hash(tokenizer)},
         "lists_and_models": {path.name: file_hash(path) for path in sorted({*models, SIMPLIFIED})},
         "versions": _versions(),
-        "code": {module: code(f"pipeline.transforms.{module}") for module in CODE},
+        "code": {module: code(f"{TRANSFORMS}.{module}") for module in CODE},
         "stages": {stage: known["fingerprint"] for stage, known in found["stages"].items()},
         "heldout": read_sealed(root / "heldout.json"),
         "tables": table_digests(root),

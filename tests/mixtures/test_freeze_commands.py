@@ -52,6 +52,7 @@ def test_what_did_not_change_is_the_same(
     assert {known["tables"][t]["rows"] for t in ("documents", "signals/gopher")} == {documents}
     assert {"lid.176.ftz", "simplified.tsv"} <= known["lists_and_models"].keys()
     assert {"python", "unicode", "assay", "pyarrow", "duckdb"} <= known["versions"].keys()
+    assert {"documents", "heldout", "heldout_index", "heldout_match"} <= known["code"].keys()
     raw = known["inputs"]["tales-en/en.jsonl"]
     assert raw.startswith(f"{(corpus.parent / 'en.jsonl').stat().st_size} ")
 
