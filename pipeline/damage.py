@@ -64,11 +64,12 @@ def _parts(root: Path) -> list[str]:
             path.unlink()
             continue
         outputs = known["outputs"]
-        bad = [name for name, output in outputs.items() if not _is(root / name, output["xxh3"])]
-        if mirror is not None:
+        if mirror is None:
+            bad = [name for name, output in outputs.items() if not _is(root / name, output["xxh3"])]
+        else:
             bad = [name for name in outputs if not publish.is_whole(mirror, name, outputs[name])]
-            if bad:
-                publish.revoke(mirror, known)
+        if bad and mirror is not None:
+            publish.revoke(mirror, known)
         if bad:
             path.unlink()
         found += bad

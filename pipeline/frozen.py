@@ -92,14 +92,15 @@ def check(root: Path, heldout: Heldout, folders: list[Path]) -> None:
                 f"key `heldout.keep`: no such file {path}; name a heldout.json, or the URL of a "
                 "corpus on a store"
             )
-    for folder in (root, *folders):
+    stand = {folder: recorded(folder) for folder in (root, *folders)}  # hashes all their text
+    for folder, sets in stand.items():
         documents = paths(folder)[1]
-        if recorded(folder) and not documents.exists():
+        if sets and not documents.exists():
             raise ConfigError(
                 f"{folder / 'heldout.json'} names sets whose text is missing: no {documents}; put "
                 "it back, or (every earlier comparison is then void) delete that heldout.json"
             )
-    for name, entry in recorded(root).items():
+    for name, entry in stand[root].items():
         for key in CHOSEN_WITH:
             now = getattr(heldout, key)
             if key in entry and entry[key] != now:

@@ -64,9 +64,8 @@ def finish(root: Path) -> None:
     paths = sorted((mirror.root / "stats").rglob("part-*.json"))
     records = [found for path in paths if (found := read_sealed(path)) is not None]
     files = {name: entry for found in records for name, entry in found["outputs"].items()}
-    own = store.matching(
-        mirror.root, store.DRIVER_FILES
-    )  # held-out sets are named by a record, too
+    own = store.matching(mirror.root, store.DRIVER_FILES)
+    # But the held-out sets, which a record names.
     files |= _put_all(mirror, [p for p in own if str(p.relative_to(root)) not in files])
     _put_state(mirror, "manifest", {"files": files, "records": records})
     write_json(mirror.root / store.MANIFEST, {"number": mirror.number, "files": files})
