@@ -159,10 +159,10 @@ def _walk(
             left = np.concatenate((left, left))
             right = np.concatenate((right, right))
             jaccards = np.concatenate((jaccards, jaccards))
-        left[num_pairs : num_pairs + num_found] = x
-        right[num_pairs : num_pairs + num_found] = found[:num_found]
-        jaccards[num_pairs : num_pairs + num_found] = found_jaccards[:num_found]
-        num_pairs += num_found
+        for i in range(num_found):
+            left[num_pairs], right[num_pairs] = x, found[i]
+            jaccards[num_pairs] = found_jaccards[i]
+            num_pairs += 1
         if not (greedy and num_found):
             kept[x] = True
             prefix = of_x[: _prefix(len(of_x), threshold)]

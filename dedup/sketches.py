@@ -86,20 +86,20 @@ def _connect(keys: Array, bits: Array, most: int, edges: Array) -> int:
                     twin = d
                     break
             if twin >= 0:
-                edges[num_edges] = different[twin], x
+                edges[num_edges, 0], edges[num_edges, 1] = different[twin], x
                 num_edges += 1
                 continue
             if num == MAX_COMPARED:
                 num_edges = before
                 for other in range(begin + 1, end):
-                    edges[num_edges] = begin, other
+                    edges[num_edges, 0], edges[num_edges, 1] = begin, other
                     num_edges += 1
                 break
             different[num], labels[num] = x, num
             for d in range(num):
                 old = labels[d]
                 if old != num and _num_different(bits[different[d]], bits[x]) <= most:
-                    edges[num_edges] = different[d], x
+                    edges[num_edges, 0], edges[num_edges, 1] = different[d], x
                     num_edges += 1
                     for other in range(num):
                         if labels[other] == old:

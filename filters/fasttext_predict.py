@@ -45,7 +45,9 @@ def predict(
     labels = np.full(len(begins), -1, np.int32)
     scores = np.zeros(len(begins), np.float32)
     hidden = np.empty(network.input.shape[1], np.float32)
-    longest = (ends - begins).max() if len(begins) else 0
+    longest = 0
+    for i in range(len(begins)):
+        longest = max(longest, ends[i] - begins[i])
     word = np.empty(longest + len(_EOS) + 2, np.uint8)
     ngrams = max(network.maxn - network.minn + 1, 0) + network.word_ngrams + 1
     rows = np.empty(len(word) * ngrams, np.int32)  # at most so many of each byte

@@ -11,11 +11,16 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar, cast
 
 import numba
+from numba import types
 
 from kernels.cache import cache_bases, cache_folder
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 ROOT = Path(__file__).resolve().parent.parent
 KERNEL_FOLDERS = ("kernels", "filters", "dedup")
@@ -43,7 +48,33 @@ def source_hash(root: Path = ROOT) -> str:
 # The module attribute, not the environment: it holds even if numba was imported before us.
 vars(numba.config)["CACHE_DIR"] = str(cache_folder(cache_bases(), f"kernels-{source_hash()}"))
 
+
+def _declared(**options: Any) -> Callable[[F], F]:
+    """numba's compiler, with a cache, for which a kernel called with a constant is no other kernel.
+
+    numba types `n = 0` as "the number 0" until it sees that n changes, and compiles what is called
+    with it for that too: of 44 CPU-s of compilation 8 went into code that nothing runs.
+    """
+    compiler: Any = numba.njit(nogil=True, cache=True, **options)
+    unliteral: Any = types.unliteral
+
+    def declare(function: F) -> F:
+        dispatcher = compiler(function)
+        resolve = dispatcher.get_call_template
+
+        def without_constants(args: tuple[Any, ...], kws: dict[str, Any]) -> Any:
+            named = {name: unliteral(kind) for name, kind in kws.items()}
+            return resolve(tuple(map(unliteral, args)), named)
+
+        dispatcher.get_call_template = without_constants
+        return cast("F", dispatcher)
+
+    return declare
+
+
+# In a kernel, elements are put one by one: `a[i:j] = b` and `a[i] = b, c` cost 2 CPU-s each, for
+# numba compiles what would tell of unequal shapes.
 # nogil: threads scale. No parallel=True: under Beam each worker has one core.
-kernel = numba.njit(nogil=True, cache=True)
+kernel = _declared()
 # A kernel that is copied into its callers: a call hands over seven numbers for each array.
-inner_kernel = numba.njit(nogil=True, cache=True, forceinline=True)
+inner_kernel = _declared(forceinline=True)

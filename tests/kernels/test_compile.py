@@ -39,3 +39,19 @@ def test_kernel_compiles_and_is_cached() -> None:
         return result
 
     assert total(5) == 10
+
+
+def test_constants_make_no_kernels_of_their_own() -> None:
+    @compiling.kernel
+    def add(a: int, b: int) -> int:
+        return a + b
+
+    @compiling.kernel
+    def total(n: int) -> int:
+        result = 0
+        for i in range(n):
+            result = add(result, i) + add(1, b=-1)
+        return result
+
+    assert total(5) == 10
+    assert add.signatures == [(numba.int64, numba.int64)]
