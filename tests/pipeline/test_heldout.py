@@ -348,9 +348,11 @@ def match_part(root: Path, held: Heldout, near: Near) -> dict[str, Any]:
     return sweep(root, 0, stages, near.ngram)["matches"].counters
 
 
-def match(root: Path, texts: list[str], held: Heldout, near: Near) -> dict[str, Any]:
+def match(
+    root: Path, texts: list[str], held: Heldout, near: Near, out: str = HELD
+) -> dict[str, Any]:
     write_json(root / "heldout.json", {"hash": root.name, "sets": {}})
-    row = {"set": "s", "content_hash": content(HELD), "language": "en", "source": "w", "text": HELD}
+    row = {"set": "s", "content_hash": content(out), "language": "en", "source": "w", "text": out}
     write_rows(root / "heldout/documents.parquet", schema.HELDOUT, [row])
     corpus_parts.write(root, [texts])
     return match_part(root, held, near)
@@ -384,6 +386,13 @@ def test_a_near_copy_of_a_kept_text_is_found_in_the_new_corpus(tmp_path: Path) -
 def test_documents_are_counted_not_contents(tmp_path: Path) -> None:
     counters = match(tmp_path, [HELD] * 30 + ["else"] * 5, Heldout(), Near())
     assert counters == {"documents": 35, "excluded": 30, "matches": 1}
+
+
+def test_other_sets_are_seen_by_the_same_process(tmp_path: Path) -> None:
+    for out in (HELD, "short"):  # too short for a shingle: only its hash tells
+        match(tmp_path, [HELD, "short"], Heldout(), Near(), out)
+        table = pq.read_table(heldout_match.outputs(tmp_path, 0)[0]).to_pylist()
+        assert [row["content_hash"] for row in table] == [content(out)]
 
 
 def test_a_part_without_documents(tmp_path: Path) -> None:
