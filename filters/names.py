@@ -18,6 +18,24 @@ Offsets = npt.NDArray[np.int64]
 MIN_BITS = 6  # of a table that begins
 
 
+@kernel
+def longest(offsets: Offsets) -> int:
+    """The most that stands between an offset and the next."""
+    most = 0
+    for i in range(len(offsets) - 1):
+        most = max(most, offsets[i + 1] - offsets[i])
+    return most
+
+
+@kernel
+def table_for(most: int) -> Positions:
+    """A table that `most` keys leave half free; what stands in it is not yet set."""
+    slots = 1 << MIN_BITS
+    while slots < 2 * most + 2:
+        slots *= 2
+    return np.empty(slots, np.int32)
+
+
 @inner_kernel
 def name_of(table: Positions, bits: int, keys: Keys, first: int, count: int, key: np.uint64) -> int:
     """The number of `key` among `keys[first : first + count]`; a new one becomes number `count`.

@@ -79,9 +79,8 @@ def is_plain(texts: Sequence[bytes]) -> npt.NDArray[np.bool_]:
     One compiled scan over many texts, at 7 GB/s; the regular expression does .3 GB/s of English.
     """
     ends = np.fromiter((len(text) for text in texts), np.int64, len(texts)).cumsum() + 2
-    plain: npt.NDArray[np.bool_] = are_plain(
-        np.frombuffer(b"".join((b"\0\0", *texts)), np.uint8), ends
-    )
+    data = bytearray().join((b"\0\0", *texts))  # may be written, or the scan is compiled twice
+    plain: npt.NDArray[np.bool_] = are_plain(np.frombuffer(data, np.uint8), ends)
     return plain
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from filters.names import MIN_BITS, Keys, Offsets, Positions
+from filters.names import Keys, Offsets, Positions, longest, table_for
 from filters.wordruns import Words
 from kernels.compile import kernel
 from kernels.hashing import Bytes
@@ -47,15 +47,10 @@ def room(data: Bytes, offsets: Offsets) -> tuple[Words, Pieces, Pieces, Counts, 
     and never replaced in a loop: that would cost a locked count each time.
     """
     num_texts = len(offsets) - 1
-    num_lines, longest = num_texts, 0
-    for text in range(num_texts):
-        longest = max(longest, offsets[text + 1] - offsets[text])
+    num_lines = num_texts
     for at in range(offsets[0], offsets[num_texts]):
         num_lines += data[at] == 10
     num_words = (offsets[num_texts] - offsets[0] + num_texts) // 2 + 1  # "a a a"
-    slots = 1 << MIN_BITS
-    while slots < longest + 2:
-        slots *= 2
     return (
         Words(
             np.zeros(num_texts + 1, np.int64),
@@ -72,7 +67,7 @@ def room(data: Bytes, offsets: Offsets) -> tuple[Words, Pieces, Pieces, Counts, 
             np.empty(num_texts, np.int32),
             np.empty(num_texts, np.int32),
         ),
-        np.empty(slots, np.int32),
+        table_for((longest(offsets) + 1) // 2),
     )
 
 

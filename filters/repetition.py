@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from filters.names import MIN_BITS, Keys, Offsets, Positions, fill, name_of
+from filters.names import MIN_BITS, Keys, Offsets, Positions, fill, longest, name_of, table_for
 from kernels.compile import kernel
 from kernels.hashing import HASH_PRIME
 
@@ -42,20 +42,15 @@ class Scratch(NamedTuple):
 @kernel
 def scratch(offsets: Offsets) -> Scratch:
     """For the longest of the texts whose pieces `offsets` bounds."""
-    longest = 0
-    for text in range(len(offsets) - 1):
-        longest = max(longest, offsets[text + 1] - offsets[text])
-    slots = 1 << MIN_BITS
-    while slots < 2 * longest + 2:
-        slots *= 2
+    most = longest(offsets)
     return Scratch(
-        np.empty(longest, np.int32),
-        np.empty(longest, np.int32),
-        np.empty(longest, np.int32),
-        np.empty(longest, np.int32),
-        np.empty(longest, np.int32),
-        np.empty(longest, np.uint64),
-        np.empty(slots, np.int32),
+        np.empty(most, np.int32),
+        np.empty(most, np.int32),
+        np.empty(most, np.int32),
+        np.empty(most, np.int32),
+        np.empty(most, np.int32),
+        np.empty(most, np.uint64),
+        table_for(most),
     )
 
 
