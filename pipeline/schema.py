@@ -144,7 +144,7 @@ def windows(dtype: pa.DataType, sequence_length: int) -> pa.Schema:
     )
 
 
-def text_hashes(texts: Iterable[bytes]) -> list[bytes]:
+def text_hashes(texts: Iterable[bytes | memoryview]) -> list[bytes]:
     """content_hash of each normalized UTF-8 text: 16 bytes."""
     return list(map(xxhash.xxh3_128_digest, texts))
 

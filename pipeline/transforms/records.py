@@ -78,7 +78,7 @@ def _of_columns(columns: dict[str, pa.Array], origin: Origin) -> pa.RecordBatch:
             origin.tally.kept_fields[kept["values"]] += kept["counts"]
     text = columns["text"]
     ends, data = np.frombuffer(text.buffers()[1], np.int32).tolist(), memoryview(text.buffers()[2])
-    hashes = schema.text_hashes(bytes(data[a:b]) for a, b in pairwise(ends))
+    hashes = schema.text_hashes(data[a:b] for a, b in pairwise(ends))
     return _batch(columns, ids, hashes, origin)
 
 
