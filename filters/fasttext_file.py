@@ -9,6 +9,7 @@ bytes (lid.176.ftz: 3 MB). A dense one stays in the file, and processes share it
 
 from __future__ import annotations
 
+import re
 import struct
 from pathlib import Path
 from typing import NamedTuple
@@ -104,6 +105,12 @@ def read(path: Path) -> Classifier:
         for begin, end in zip(begins[num_words:], ends[num_words:], strict=True)
     ]
     return Classifier(tuple(labels), network)
+
+
+def labels(path: Path) -> list[str]:
+    """The labels of a model of at most some MB, in 1 ms: kernels take .4 s to load."""
+    found = re.findall(LABEL.encode() + rb"([^\0]+)\0.{8}\x01", path.read_bytes(), re.DOTALL)
+    return [name.decode("utf-8", "replace") for name in found]
 
 
 @kernel

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from filters import fasttext_predict, letters
 from filters.columns import Signal
-from filters.fasttext_file import Floats, Ids, Network, read
+from filters.fasttext_file import Floats, Ids, Network, labels, read
 from filters.letters import Counts, Flags, Letters
 from filters.prose import prose
 from filters.segments import Texts
@@ -68,11 +68,16 @@ class Model(NamedTuple):
 @cache
 def model() -> Model:
     """Loaded once per process."""
-    labels, network = read(MODEL)
-    names = [*labels, "und"]
+    found, network = read(MODEL)
+    names = [*found, "und"]
     codes = [names.index(_FOLDED.get(name, name)) for name in names]
     known = (names.index(name) for name in ("und", "zh", "ja", "ko"))
     return Model(network, pa.array(names), np.array(codes, np.int32), *known)
+
+
+def codes() -> list[str]:
+    """All that `lang` may be, sorted."""
+    return sorted({"und", *(_FOLDED.get(name, name) for name in labels(MODEL))})
 
 
 def measure(texts: Texts, languages: pa.Array) -> Mapping[str, pa.Array | np.ndarray]:

@@ -12,11 +12,12 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints, model_validator
 
 from pipeline import finished, store
+from pipeline.amounts import Amount
 from pipeline.config import ConfigError, Settings, load
 from pipeline.objects import is_url
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
-Unique = Literal["none", "url", "exact", "folded", "near", "contained"]
+Unique = Literal["none", "url", "exact", "near"]
 
 
 class Cap(Settings):
@@ -48,7 +49,7 @@ class Mixture(Settings):
     """mixture.yaml."""
 
     corpora: dict[Name, str] = Field(min_length=1)  # name -> folder, relative to this file, or URL
-    sequence_length: int = Field(ge=2, le=1_048_576)  # tokens of a window
+    sequence_length: Amount = Field(ge=2, le=1_048_576)  # tokens of a window
     seed: int = Field(0, ge=0, lt=2**63)  # of the order of documents, and of windows
     unique: Unique = "near"  # over all sources of the mixture, after every `where`
     prefer: tuple[str, ...] = ()  # which copy stays: SQL order; true before false, larger by `desc`
@@ -77,11 +78,6 @@ class Mixture(Settings):
         for key, used in later.items():
             if used:
                 raise ValueError(f"key `{key}` is planned but not built yet; leave it out for now")
-        if self.unique in ("folded", "contained"):
-            raise ValueError(
-                f"`unique: {self.unique}` is planned but not built yet; use none, url, exact "
-                "or near"
-            )
         used_corpora = sorted({source.corpus for source in self.sources.values()})
         if self.unique == "near" and len(used_corpora) > 1:
             raise ValueError(

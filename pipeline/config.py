@@ -8,19 +8,36 @@ known one, a wrong value with its place, the value and what is expected.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-# What pydantic calls by Python's names.
+# What pydantic says in Python's terms, by its name for the error; {} are filled by pydantic.
+_NUMBER = "expected a number, as in 0.05, which is 5 %"
+_WHOLE_NUMBER = "expected a whole number, as in 64"
 _EXPECTED = {
     "tuple_type": "expected a list, as in `[a, b]`",
     "dict_type": "expected `name: value` lines",
     "model_type": "expected `key: value` lines",
     "too_short": "expected at least one entry",
+    "string_type": 'expected text; what YAML takes for something else needs quotes, as in "no"',
+    "bool_type": "expected true or false",
+    "bool_parsing": "expected true or false",
+    "float_type": _NUMBER,
+    "float_parsing": _NUMBER,
+    "finite_number": _NUMBER,
+    "int_type": _WHOLE_NUMBER,
+    "int_parsing": _WHOLE_NUMBER,
+    "int_from_float": _WHOLE_NUMBER,
+    "greater_than": "expected more than {gt:,}",
+    "greater_than_equal": "expected {ge:,} or more",
+    "less_than": "expected less than {lt:,}",
+    "less_than_equal": "expected {le:,} or less",
+    "literal_error": "expected {expected}",
 }
 
 
@@ -45,7 +62,11 @@ def load(path: str | Path, model: type[Model]) -> Model:
     """
     path = Path(path)
     try:
-        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+        raw = yaml.load(path.read_text(encoding="utf-8"), _EachKeyOnce)
+    except IsADirectoryError:
+        inside = sorted(path.glob("*.y*ml"))
+        remedy = f"as {inside[0]}" if inside else "which names it: README.md shows one of each kind"
+        raise ConfigError(f"{path}: a folder; expected a YAML file, {remedy}") from None
     except FileNotFoundError:
         raise ConfigError(f"{path}: no such file; is the path relative to {Path.cwd()}?") from None
     except yaml.MarkedYAMLError as error:  # without its snippet: `path` may be any file
@@ -64,6 +85,24 @@ def load(path: str | Path, model: type[Model]) -> Model:
     return check(raw, model, str(path))
 
 
+class _EachKeyOnce(yaml.SafeLoader):
+    """Of a key that stands twice YAML takes the last without a word. Seen while the text is taken
+    apart: later `<<` brings keys in, which others may replace."""
+
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        node: yaml.MappingNode = super().compose_mapping_node(anchor)
+        first: dict[tuple[str, str], int] = {}
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                continue
+            before = first.get((key.tag, key.value))
+            if before is not None:
+                twice = f"key `{key.value}` stands twice, first in line {before}; keep one"
+                raise yaml.MarkedYAMLError(problem=twice, problem_mark=key.start_mark)
+            first[key.tag, key.value] = key.start_mark.line + 1
+        return node
+
+
 def check(raw: Mapping[str, Any], model: type[Model], place: str) -> Model:
     """Check a mapping against `model`; `place` (a file name) opens every message."""
     try:
@@ -72,25 +111,56 @@ def check(raw: Mapping[str, Any], model: type[Model], place: str) -> Model:
         items = error.errors()
         # A list whose only entry was refused counts as too short: the entry's message says it all.
         others = [item for item in items if item["type"] != "too_short"]
-        messages = [_message(item, model) for item in others or items]
+        messages = _messages(others or items, raw, model)
         raise ConfigError("\n".join(f"{place}: {message}" for message in messages)) from None
 
 
-def _message(item: Any, model: type[BaseModel]) -> str:
-    location = [str(part) for part in item["loc"]]
-    key = ".".join(location)
-    if item["type"] == "extra_forbidden":
-        known = _known_keys(model, item["loc"][:-1])
-        near = difflib.get_close_matches(location[-1], known, n=1, cutoff=0.5)
-        hint = f"did you mean `{near[0]}`?" if near else f"known keys: {', '.join(known)}"
-        return f"unknown key `{key}` (value {item['input']!r}); {hint}"
-    if item["type"] == "missing":
-        return f"key `{key}` is missing"
-    text = str(_EXPECTED.get(item["type"], item["msg"].removeprefix("Value error, ")))
-    if not location:  # a check of the whole file: its message names what it speaks of
-        return text
-    value = "" if isinstance(item["input"], Mapping) else f" (value {item['input']!r})"
-    return f"key `{key}`: {text}{value}"
+def _messages(items: Sequence[Any], raw: Any, model: type[BaseModel]) -> Iterator[str]:
+    """One message a key: of one that may be this or that, pydantic refuses each by itself."""
+    by_key: dict[tuple[str, ...], list[Any]] = {}
+    for item in sorted(items, key=lambda item: item["type"] == "literal_error"):
+        by_key.setdefault(_key(item["loc"], raw), []).append(item)
+    for location, refused in by_key.items():
+        key, item = ".".join(location), refused[0]
+        if item["type"] == "extra_forbidden":
+            known = _known_keys(model, item["loc"][:-1])
+            hint = _nearest(location[-1], known) or f"; known keys: {', '.join(known)}"
+            yield f"unknown key `{key}` (value {item['input']!r}){hint}"
+        elif item["type"] == "missing":
+            yield f"key `{key}` is missing"
+        else:
+            text = "; or ".join(map(_expected, refused)).replace("; or expected", "; or")
+            value = "" if isinstance(item["input"], Mapping) else f" (value {item['input']!r})"
+            # A check of the whole file names what it speaks of itself.
+            yield f"key `{key}`: {text}{value}" if location else text
+
+
+def _key(location: tuple[Any, ...], raw: Any) -> tuple[str, ...]:
+    """Without pydantic's names for the ways in which a value was tried."""
+    key = []
+    for part in location:
+        if isinstance(raw, Mapping):
+            key.append(str(part))
+            raw = raw.get(part)
+        elif isinstance(part, int):
+            key.append(str(part))
+            raw = raw[part] if isinstance(raw, list) and part < len(raw) else None
+    return tuple(key)
+
+
+def _expected(item: Any) -> str:
+    expected = _EXPECTED.get(item["type"])
+    if expected is None:
+        return str(item["msg"]).removeprefix("Value error, ")
+    text = expected.format_map(item.get("ctx", {}))
+    if item["type"] == "literal_error":
+        text += _nearest(str(item["input"]), re.findall(r"'([^']*)'", text))
+    return text
+
+
+def _nearest(value: str, known: Sequence[str]) -> str:
+    near = difflib.get_close_matches(value, known, n=1, cutoff=0.5)
+    return f"; did you mean `{near[0]}`?" if near else ""
 
 
 def _known_keys(model: Any, location: tuple[Any, ...]) -> list[str]:

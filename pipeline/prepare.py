@@ -8,15 +8,16 @@ import functools
 import heapq
 import importlib.util
 import itertools
+import re
 import shutil
 import sys
 import time
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from filters import normalize
+from filters import language, normalize
 from filters.signals import GROUPS
 from pipeline import (
     accounts,
@@ -131,7 +132,7 @@ def check(settings: CorpusSettings) -> None:
     """Refuse what would fail later, before anything is written.
 
     Raises:
-        ConfigError: an unknown signal group, no such extractor or `independent` file.
+        ConfigError: an unknown signal group or language, no such extractor or `independent` file.
     """
     if settings.output is not None and objects.is_url(settings.output):
         objects.require_writable(settings.output)
@@ -145,6 +146,7 @@ def check(settings: CorpusSettings) -> None:
             f"key `signals`: {list(settings.signals)} must begin with 'language': held-out sets "
             "and all other groups go by the language of a document"
         )
+    _check_languages(settings.languages)
     if settings.extractor == "trafilatura" and importlib.util.find_spec("trafilatura") is None:
         raise ConfigError(
             "key `extractor`: trafilatura is not installed; `pip install 'assay[trafilatura]'`, "
@@ -154,6 +156,16 @@ def check(settings: CorpusSettings) -> None:
         given.independent_version(settings.heldout)
     except OSError as error:
         raise ConfigError(f"key `heldout.independent`: {error}") from None
+
+
+def _check_languages(languages: Sequence[str]) -> None:
+    known = language.codes()
+    for code in languages:
+        if code not in known:
+            plain = re.split("[-_]", code.lower())[0]  # of zh-Hans, en_US
+            near = difflib.get_close_matches(plain, known, n=1, cutoff=0.6)
+            hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
+            raise ConfigError(f"key `languages`: no document is ever of language {code!r}; {hint}")
 
 
 def plan_job(

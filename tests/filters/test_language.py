@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filters.language import COLUMNS, measure
+from filters.language import COLUMNS, codes, measure, model
 from filters.segments import Texts
 
 CODE = (
@@ -26,6 +26,11 @@ def identified(text: str) -> dict[str, Any]:
     columns = measure(Texts(pa.array([text], pa.string())), pa.array([""]))
     assert list(columns) == list(COLUMNS)
     return {name: pa.array(column)[0].as_py() for name, column in columns.items()}
+
+
+def test_codes_are_what_the_model_says_with_chinese_once() -> None:
+    assert codes() == sorted(set(model().names.to_pylist()) - {"yue", "wuu"})
+    assert len(codes()) == 175
 
 
 @pytest.mark.parametrize(

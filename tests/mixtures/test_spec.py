@@ -41,8 +41,9 @@ def test_weights_are_shares(tmp_path: Path) -> None:
             {"sources": {"a": {"from": "web", "cap": {"by": "domain", "max_share": 0.1}}}},
             "key `cap` is planned but not built yet",
         ),
-        ({"unique": "folded"}, "`unique: folded` is planned but not built yet"),
-        ({"unique": "contained"}, "`unique: contained` is planned but not built yet"),
+        ({"unique": "nearr"}, "'none', 'url', 'exact' or 'near'; did you mean `near`? (value"),
+        ({"unique": "folded"}, "key `unique`: expected 'none', 'url', 'exact' or 'near' (value"),
+        ({"sequence_length": "64k apples"}, "not an amount: '64k apples'; write 500000, 500k, 2M"),
         ({"unique": "near"}, "`unique: near` over several corpora (books, web) is not built yet"),
     ],
 )
@@ -51,6 +52,10 @@ def test_what_is_refused(change: dict[str, Any], message: str) -> None:
         check(BASE | change, Mixture, "mixture.yaml")
     assert message in str(error.value)
     assert str(error.value).startswith("mixture.yaml: ")
+
+
+def test_a_length_with_a_unit() -> None:
+    assert check(BASE | {"sequence_length": "2k"}, Mixture, "mixture.yaml").sequence_length == 2_000
 
 
 def test_a_corpus_that_is_not_there_is_named(tmp_path: Path) -> None:

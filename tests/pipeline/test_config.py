@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, Literal
 
 import pytest
 
-from pipeline.config import ConfigError
+from pipeline.amounts import Amount
+from pipeline.config import ConfigError, Settings, check, load
 from pipeline.settings import load_corpus
 
 GOOD = "inputs:\n  - {source: a, files: 'a.jsonl'}\ntokenizer: deepseek\n"
@@ -32,13 +34,79 @@ def test_unknown_keys_name_the_nearest(tmp_path: Path) -> None:
 
 def test_values_are_named_with_their_place(tmp_path: Path) -> None:
     text = message(tmp_path, GOOD + "heldout: {share: 0.9}\n")
-    assert text == "key `heldout.share`: Input should be less than or equal to 0.5 (value 0.9)"
+    assert text == "key `heldout.share`: expected 0.5 or less (value 0.9)"
     bands = message(tmp_path, GOOD + "near: {bands: 32, rows: 8}\n")
     assert "bands x rows = 32 x 8 exceeds permutations = 128; lower one" in bands
     held = message(tmp_path, GOOD + "heldout: {min_documents: 12k}\n")
     assert "max_documents = 5000 is below min_documents = 12000; raise the one or" in held
     twice = GOOD.replace("\ntok", "\n  - {source: a, files: 'b.jsonl'}\ntok")
     assert "source 'a' stands twice; give each input its own name" in message(tmp_path, twice)
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        (
+            "heldout: {share: 5%}",
+            "`heldout.share`: expected a number, as in 0.05, which is 5 % (val",
+        ),
+        ("near: {bands: 1.5}", "`near.bands`: expected a whole number, as in 64 (value 1.5)"),
+        ("languages: [no]", "expected text; what YAML takes for something else needs quotes, as"),
+        ("shard_bytes: 500", "`shard_bytes`: expected 1,000 or more (value 500)"),
+        ("near: {threshold: 0}", "`near.threshold`: expected more than 0.0 (value 0)"),
+        ("extractor: trafiltura", "'resiliparse' or 'trafilatura'; did you mean `trafilatura`?"),
+    ],
+)
+def test_what_is_expected_is_said_with_an_example(tmp_path: Path, line: str, told: str) -> None:
+    found = message(tmp_path, f"{GOOD}{line}\n")
+    assert told in found
+    assert "Input should" not in found
+
+
+class Either(Settings):
+    every: Literal["final"] | Amount
+    sets: Literal["all"] | tuple[int, ...] = "all"
+
+
+def test_a_key_that_may_be_this_or_that_has_one_message() -> None:
+    with pytest.raises(ConfigError) as caught:
+        check({"every": "finl", "sets": [1, "x"]}, Either, "a.yaml")
+    assert str(caught.value).splitlines() == [
+        "a.yaml: key `every`: not an amount: 'finl'; write 500000, 500k, 2M or 1.5B; or 'final'; "
+        "did you mean `final`? (value 'finl')",
+        "a.yaml: key `sets.1`: expected a whole number, as in 64 (value 'x')",
+        "a.yaml: key `sets`: expected 'all' (value [1, 'x'])",
+    ]
+
+
+def test_a_key_that_stands_twice_is_refused(tmp_path: Path) -> None:
+    assert message(tmp_path, GOOD + "languages: [zh]\noutput: a\nlanguages: [en]\n") == (
+        "not readable as YAML: line 6, column 1: key `languages` stands twice, first in line 4; "
+        "keep one"
+    )
+    inner = message(tmp_path, GOOD + "near: {bands: 2, bands: 3}\n")
+    assert "line 4, column 18: key `bands` stands twice, first in line 4" in inner
+    path = tmp_path / "merged.yaml"
+    path.write_text("a: &a {x: 1, y: &y {z: 1}}\nb: {<<: *a, x: 2, y: {<<: *y, z: 2}}\n")
+    merged = load(path, AnyPair)
+    assert merged.b == {"x": 2, "y": {"z": 2}}, "what `<<` brings may be replaced"
+
+
+class AnyPair(Settings):
+    a: dict[str, Any]
+    b: dict[str, Any]
+
+
+def test_a_folder_instead_of_a_file(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_corpus(tmp_path)
+    assert str(caught.value) == (
+        f"{tmp_path}: a folder; expected a YAML file, which names it: README.md shows one of each "
+        "kind"
+    )
+    (tmp_path / "my.yaml").write_text(GOOD)
+    with pytest.raises(ConfigError, match=r": a folder; expected a YAML file, as .*/my.yaml"):
+        load_corpus(tmp_path)
 
 
 def test_not_yaml_not_a_mapping_not_there(tmp_path: Path) -> None:

@@ -262,6 +262,7 @@ def test_settings_are_refused_before_anything_is_written(prepared: Path, tmp_pat
     wrong = {
         "signals: [language, gofer]\n": "no group 'gofer'; did you mean 'gopher'?",
         "signals: [gopher]\n": "must begin with 'language'",
+        "languages: [zh, zhh]\n": "no document is ever of language 'zhh'; did you mean 'zh'?",
         "near: {bands: 0}\n": "key `near.bands`",
         "heldout: {keep: [gone/heldout.json]}\n": "key `heldout.keep`: no such file",
     }

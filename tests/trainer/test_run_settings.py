@@ -51,7 +51,7 @@ def test_changes_on_top(tmp_path: Path) -> None:
             {"tokens": "2 million"},
             "key `tokens`: not an amount: '2 million'; write",
         ),
-        ({"tokens": 0}, "key `tokens`: Input should be greater than or equal to 1 (value 0)"),
+        ({"tokens": 0}, "key `tokens`: expected 1 or more (value 0)"),
         (
             {"model": {"width": 30, "depth": 1, "heads": 4, "kv_heads": 2, "ffn": 8}},
             "key `model`: width 30 / heads 4 must be an even whole number",
