@@ -82,7 +82,8 @@ def read(piece: Piece, source: Input, extractor: str) -> Iterator[Record | Bad]:
                 part.data.decode(codec)
         except UnicodeDecodeError as error:
             detail = f"byte {error.start} of a line is not {codec}: {error.reason}"
-            yield Bad(line.offset, num_bytes, "bad_charset", detail, excerpt(line.data))
+            reason = "bad_utf8" if codec == "utf-8" else "bad_charset"
+            yield Bad(line.offset, num_bytes, reason, detail, excerpt(line.data))
             continue
         if not columns:
             columns = values

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.pages.charset import NOT_FOR_PAGES, BadCharset, decode, meta_charset
+from pipeline.pages.charset import NOT_FOR_PAGES, BadCharset, _as_utf8, decode, meta_charset
 
 ZH = "世界人权宣言：人人生而自由，在尊严和权利上一律平等。"
 ZH += "他们赋有理性和良心，并应以兄弟关系的精神相对待。"
@@ -68,6 +68,39 @@ def test_one_bad_byte_costs_one_character() -> None:
     data = ZH.encode("gbk")
     text, charset = decode(data[:20] + b"\xff" + data[20:], "gbk")
     assert (charset, text.count("\ufffd"), text.replace("\ufffd", "")) == ("gb18030", 1, ZH)
+
+
+ENGLISH = "All human beings are born free and equal in dignity and rights. "
+
+
+@pytest.mark.parametrize(("text", "declared"), [(ZH, None), (RU, None), (FR * 9, "iso-8859-1")])
+@pytest.mark.parametrize("wrong", [b"\xe9", b"\xff", b"\xe4\xb8"])
+def test_a_wrong_byte_in_utf8(text: str, declared: str | None, wrong: bytes) -> None:
+    """Whatever stands around it, and whatever is declared."""
+    data = (ENGLISH * 99).encode() + wrong + b" " + text.encode()
+    assert decode(data, declared) == (ENGLISH * 99 + "\ufffd " + text, "utf-8")
+
+
+def test_how_much_vouches_for_a_wrong_byte() -> None:
+    assert decode("人人生而自 ".encode() + b"\xe9") == ("人人生而自 ", "utf-8")
+    assert decode("人人生而自 ".encode() + b"\xe9.") == ("人人生而自 \ufffd.", "utf-8")
+    assert decode("人人生而 ".encode() + b"\xe9.")[1] != "utf-8"
+    assert decode(("é" * 10).encode() + b"\xe9.") == ("é" * 10 + "\ufffd.", "utf-8")
+
+
+def test_faults_that_stand_in_utf8_are_no_faults_of_it() -> None:
+    text = "\ufffd" * 9 + "plain"
+    assert decode(text.encode()) == (text, "utf-8")
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [(ZH, "gbk"), (TW, "big5"), (JA, "euc-jp"), (JA, "shift_jis"), (KO, "euc-kr"), (RU, "koi8-r")],
+)
+def test_no_piece_of_another_encoding_passes_for_damaged_utf8(text: str, encoding: str) -> None:
+    data = text.encode(encoding)
+    pieces = (data[a:b] for a in range(len(data)) for b in range(a + 20, len(data) + 1))
+    assert [piece for piece in pieces if _as_utf8(piece) is not None] == []
 
 
 def test_a_character_cut_at_the_end_is_left_out() -> None:

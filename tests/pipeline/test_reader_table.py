@@ -71,12 +71,27 @@ def test_a_wrong_byte_costs_its_row(tmp_path: Path) -> None:
     assert bad == Bad(
         5 + len(good),
         7,
-        "bad_charset",
+        "bad_utf8",
         "byte 0 of a line is not utf-8: invalid start byte",
         '"a',
     )
     assert isinstance(last, Record)
     assert (last.offset, last.text) == (5 + len(good) + 8, "last")
+
+
+def test_a_wrong_byte_among_english_rows_does_not_change_the_encoding(tmp_path: Path) -> None:
+    """Taken for windows-1250 before, and the Chinese row for garbage."""
+    rows = [f"a plain row of English number {n}\n".encode() for n in range(200)]
+    chinese = "结束：今天天气很好\n".encode()
+    data = b"text\n" + b"".join(rows) + b"caf\xe9 is a word\n" + chinese
+    *english, bad, last = of(tmp_path, data)
+    assert [i.text + "\n" for i in english if isinstance(i, Record)] == [r.decode() for r in rows]
+    assert brief([bad, last]) == [
+        (5 + sum(map(len, rows)), "bad_utf8"),
+        (5 + sum(map(len, rows)) + 15, "结束：今天天气很好"),
+    ]
+    assert isinstance(last, Record)
+    assert last.fields["charset"] == "utf-8"
 
 
 @pytest.mark.parametrize(
