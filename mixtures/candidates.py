@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 
 from mixtures.copies import split_direction
 from mixtures.spec import Mixture
+from pipeline.amounts import counted
 from pipeline.config import ConfigError
 from pipeline.corpus import part_paths
 from pipeline.predicates import predicate, predicate_columns
@@ -183,8 +184,8 @@ def _refuse_nulls(nulls: Counter[tuple[str, str, str]]) -> None:
     if not nulls:
         return
     lines = [
-        f"  source {name!r}: {f'column {column}' if column else 'the predicate'} is NULL for {num} "
-        f"documents of {source!r}"
+        f"  source {name!r}: {f'column {column}' if column else 'the predicate'} is NULL for "
+        f"{counted(num, 'document')} of {source!r}"
         for (name, column, source), num in sorted(nulls.items())
     ]
     raise ConfigError(

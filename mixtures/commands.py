@@ -16,7 +16,7 @@ from mixtures.plan import Plan, plan_selection
 from mixtures.select import Selection, select
 from mixtures.spec import load_mixture
 from pipeline import sql_commands
-from pipeline.amounts import parse_amount
+from pipeline.amounts import counted, parse_amount
 from pipeline.config import ConfigError
 from pipeline.syntax import quoted
 
@@ -118,9 +118,9 @@ def shown(plan: Plan, selection: Selection) -> Iterator[str]:
     yield from table(rows)
     yield ""
     yield (
-        f"{plan.tokens:,} tokens = {plan.num_windows:,} windows of {plan.sequence_length:,}; "
-        f"shares are of tokens, exact to one window at every point of a period of "
-        f"{plan.schedule.period:,}"
+        f"{plan.tokens:,} tokens = {counted(plan.num_windows, 'window')} of "
+        f"{plan.sequence_length:,}; shares are of tokens, exact to one window at every point of a "
+        f"period of {plan.schedule.period:,}"
     )
     yield f"plan {plan.fingerprint}"
     yield ""
@@ -133,8 +133,9 @@ def shown(plan: Plan, selection: Selection) -> Iterator[str]:
             ),
         ]
     )
-    yield f"held out, though selected: {selection.heldout:,} documents"
-    yield f"selected by several sources: {selection.overlap:,} documents (the first has them)"
+    yield f"held out, though selected: {counted(selection.heldout, 'document')}"
+    shared = counted(selection.overlap, "document")
+    yield f"selected by several sources: {shared} (of the first)"
     if not selection.unclaimed:
         yield "every other document is claimed by a source"
         return
@@ -151,7 +152,7 @@ def shown(plan: Plan, selection: Selection) -> Iterator[str]:
     )
     if rest := most[SHOWN_UNCLAIMED:]:
         documents = sum(row.documents for row in rest)
-        yield f"and {documents:,} documents of {len(rest)} more (all with --json)"
+        yield f"and {counted(documents, 'document')} of {len(rest)} more (all with --json)"
 
 
 def table(rows: list[tuple[str, ...]]) -> Iterator[str]:

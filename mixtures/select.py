@@ -20,6 +20,7 @@ from mixtures.packing import Documents
 from mixtures.spec import Mixture
 from mixtures.tokens import TokenShards, tokenizer_of
 from pipeline import finished
+from pipeline.amounts import counted
 from pipeline.config import ConfigError
 from pipeline.corpus import part_paths
 from pipeline.files import part_number
@@ -138,7 +139,7 @@ def _overlap(mixture: Mixture, claims: np.ndarray, rows: pa.Table) -> int:
             name for name, claim in zip(mixture.sources, claims[:, twice[0]], strict=True) if claim
         ]
         raise ConfigError(
-            f"{len(twice)} documents are selected by more than one source, for instance "
+            f"{counted(len(twice), 'document')} selected by more than one source, for instance "
             f"{rows['id'][int(twice[0])].as_py()} by {' and '.join(names)}; make their `where` "
             "exclude each other, or give them to the first with `overlap: first`"
         )

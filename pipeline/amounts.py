@@ -32,6 +32,11 @@ _BYTES = {
 }
 
 
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """1 source, 1,200 sources."""
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
 def parse_amount(text: str) -> int:
     """Of tokens or documents: 500000, 500k, 2M, 1.5B, 1T.
 

@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 from filters.presets import PRESETS
 from filters.signals import GROUPS
 from pipeline import publish, schema, store, timings
+from pipeline.amounts import counted
 from pipeline.corpus import (
     CorpusError,
     locked,
@@ -85,9 +86,9 @@ def main(argv: list[str]) -> int:
     name = options.name or options.file.stem
     counts = attach(root, options.file, options.on, name, replace=options.replace)
     print(
-        f"wrote {root / 'signals' / name}: {counts['documents']:,} documents, "
+        f"wrote {root / 'signals' / name}: {counted(counts['documents'], 'document')}, "
         f"{counts['missing']:,} of them NULL (not in the file); "
-        f"{counts['unused']:,} keys of the file are in no document"
+        f"{counted(counts['unused'], 'key')} of the file in no document"
     )
     return 0
 
@@ -113,7 +114,7 @@ def attach(root: Path, file: Path, on: str, name: str, *, replace: bool = False)
         unused = table.num_rows - pc.sum(pc.is_in(table[on], value_set=used)).as_py()
         if unused == table.num_rows:
             raise CorpusError(
-                f"{file}: none of its {unused:,} keys is the {on} of a document of {root} "
+                f"{file}: {counted(unused, 'key')}, none the {on} of a document of {root} "
                 f"(the first: {table[on][0].as_py().hex()}); "
                 f"is the key {'content_hash' if on == 'id' else 'id'}, or another corpus meant?"
             )

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from filters.presets import PRESETS, needs
+from pipeline.amounts import counted
 from pipeline.corpus import manifest
 from pipeline.files import read_json, replacing
 from pipeline.finished import reading
@@ -71,7 +72,8 @@ def _lines(root: Path) -> Iterator[str]:
     settings, tokenizer = found["settings"], found["tokenizer"]
     yield f"# Data card: {found['name']}"
     yield ""
-    yield f"Made by assay (format {found['format']}) from {len(settings['inputs'])} sources."
+    sources = counted(len(settings["inputs"]), "source")
+    yield f"Made by assay (format {found['format']}) from {sources}."
     yield from _section("Sources", SOURCES, root)
     yield ""
     for item in settings["inputs"]:
@@ -95,8 +97,8 @@ def _lines(root: Path) -> Iterator[str]:
     near, pairs = settings["near"], found["stages"]["pairs"]["totals"]
     yield (
         f"Near duplicates: word {near['ngram']}-grams, {near['permutations']} permutations, "
-        f"{near['bands']} bands of {near['rows']}; {pairs['pairs']:,} pairs verified at a Jaccard "
-        f"of {near['threshold']:g} or more."
+        f"{near['bands']} bands of {near['rows']}; {counted(pairs['pairs'], 'pair')} verified at a "
+        f"Jaccard of {near['threshold']:g} or more."
     )
     yield from _heading("Held-out sets")
     sets = read_json(root / "heldout.json")["sets"]
@@ -138,7 +140,7 @@ def _section(title: str, question: str, root: Path) -> Iterator[str]:
     yield from _heading(title)
     yield from _table([tuple(table.column_names), *rows])
     if len(table) > MOST_ROWS:
-        yield f"\nand {len(table) - MOST_ROWS:,} rows more."
+        yield f"\nand {counted(len(table) - MOST_ROWS, 'row')} more."
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import xxhash
 
+from pipeline.amounts import counted
 from pipeline.corpus import record_path
 from pipeline.files import read_json
 from pipeline.planning import input_files
@@ -50,7 +51,8 @@ def estimate(settings: CorpusSettings, workers: int) -> str:
         rows = [_row(job, source, totals[source]) for source in totals]
     everything = {key: sum(row[key] for row in rows) for key in rows[0] if key != "source"}
     lines = [
-        f"sample: {len(sample)} of {len(pieces)} pieces, {everything['seen']:,} records",
+        f"sample: {len(sample)} of {counted(len(pieces), 'piece')}, "
+        f"{counted(everything['seen'], 'record')}",
         "all of it, about, before joins:",
         *(_line(row["source"], row) for row in rows),
         _line("all", everything),

@@ -10,6 +10,7 @@ import pyarrow as pa
 from filters import language, normalize
 from filters.segments import Texts
 from pipeline import schema, store
+from pipeline.amounts import counted
 from pipeline.config import ConfigError
 from pipeline.objects import is_url
 from pipeline.readers import Bad, Piece
@@ -56,9 +57,9 @@ def independent(heldout: Heldout, root: Path) -> tuple[pa.Table, Rows]:
             if not texts:
                 reasons = sorted({row["reason"] for row in bad})
                 raise ConfigError(
-                    f"key `heldout.independent`: none of the {len(bad)} records of {path} is text; "
-                    f"reasons: {', '.join(reasons) or 'an empty file'}; the text is expected in "
-                    f"the field {READ.text!r}"
+                    f"key `heldout.independent`: {counted(len(bad), 'record')} in {path}, none of "
+                    f"them text; reasons: {', '.join(reasons) or 'an empty file'}; the text is "
+                    f"expected in the field {READ.text!r}"
                 )
             rejected += bad
             stem = Path(file).name.split(".")[0]

@@ -11,6 +11,7 @@ import pyarrow.json
 import pyarrow.parquet as pq
 
 from pipeline import schema
+from pipeline.amounts import counted
 from pipeline.corpus import CorpusError
 
 READERS = {
@@ -56,7 +57,7 @@ def read_keyed(file: Path, on: str) -> pa.Table:
     twice = counts.filter(pc.greater(counts.field("counts"), 1))
     if len(twice):
         raise CorpusError(
-            f"{file}: {len(twice):,} keys stand more than once, the first {on} "
+            f"{file}: {counted(len(twice), 'key')} with more than one row, the first {on} "
             f"{twice[0]['values'].as_py().hex()}; keep one row for each key"
         )
     # without the metadata of the file: pandas leaves its own there

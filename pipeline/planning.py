@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline import finished
+from pipeline.amounts import counted
 from pipeline.config import ConfigError
 from pipeline.cutting import Cut, File, cut_files, is_cut
 from pipeline.files import read_sealed, write_sealed
@@ -105,7 +106,7 @@ def plan_shards(
     if len(unreadable) > max_bad_files:
         raise ConfigError(too_many(unreadable, max_bad_files))
     if not shards:
-        raise ConfigError(f"the inputs hold no record: all {len(files)} files are empty")
+        raise ConfigError(f"the inputs hold no record: {counted(len(files), 'file')}, all empty")
     planned = {"shard_bytes": shard_bytes, "files": entries, "shards": shards}
     spilled = {
         (shard["source"], piece["file"])
@@ -156,15 +157,14 @@ def _tried_again(shard: dict[str, Any], again: Collection[int]) -> dict[str, Any
 def _tell_of_empty(paths: list[str]) -> None:
     if paths:
         shown = ", ".join(paths[:SHOWN_FILES]) + (", ..." if len(paths) > SHOWN_FILES else "")
-        print(
-            f"{len(paths):,} input files hold no byte (a download that failed?): {shown}",
-            file=sys.stderr,
-        )
+        empty = f"{counted(len(paths), 'input file')} without a byte"
+        print(f"{empty} (a download that failed?): {shown}", file=sys.stderr)
 
 
 def too_many(bad: list[str], max_bad_files: int) -> str:
     return (
-        f"{len(bad)} input files failed, `max_bad_files: {max_bad_files}` allows fewer:\n"
+        f"{counted(len(bad), 'input file')} failed, "
+        f"`max_bad_files: {max_bad_files}` allows fewer:\n"
         + "\n".join(f"  {line}" for line in bad)
         + "\nmend them or take them out of `files`, or raise `max_bad_files` in corpus.yaml; what "
         "was made of the others is kept"

@@ -35,6 +35,7 @@ from pipeline import (
     store,
     timings,
 )
+from pipeline.amounts import counted
 from pipeline.config import ConfigError
 from pipeline.files import part_number, read_sealed, remove_temporaries, write_sealed
 from pipeline.fingerprint import fingerprint, versions
@@ -88,7 +89,8 @@ def prepare(
     output = settings.output if limit is None else f"{settings.output}-limit-{limit}"
     root = store.folder(output)
     frozen.check(root, settings.heldout, given.kept_folders(settings.heldout))
-    print(f"reading {len(files):,} input files of {len(settings.inputs)} sources", file=sys.stderr)
+    found = f"{counted(len(files), 'input file')} of {counted(len(settings.inputs), 'source')}"
+    print(f"reading {found}", file=sys.stderr)
     with corpus.locked(root):
         damaged = damage.damaged(root) if verify else []
         for name in damaged:
@@ -318,9 +320,10 @@ def require_documents(prepared: Prepared) -> None:
     Raises:
         ConfigError: every record was rejected; names the reasons.
     """
-    counted = prepared.manifest["stages"]["ingest"]["totals"]
-    if counted["kept"] == 0:
+    totals = prepared.manifest["stages"]["ingest"]["totals"]
+    if totals["kept"] == 0:
         raise ConfigError(
-            f"{prepared.root}: none of {counted['records']:,} records became a document; "
-            f"reasons: {counted['reasons']}; see `assay sql {prepared.root} 'from rejects'`"
+            f"{prepared.root}: {counted(totals['records'], 'record')}, none of which became a "
+            f"document; reasons: {totals['reasons']}; see "
+            f"`assay sql {prepared.root} 'from rejects'`"
         )

@@ -21,6 +21,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from pipeline.amounts import counted
 from pipeline.clock import clock
 from pipeline.stages import JOINS, Job
 from pipeline.watch import Stage, Watch
@@ -123,7 +124,7 @@ def headline(stages: Mapping[str, Stage], seconds: float) -> list[str]:
     if ingest and ingest.made:
         megabytes = ingest.text_bytes / 1e6
         parts += [f"{megabytes / seconds:.2f} MB/s"] if ingest.left else []
-        parts += [f"{_kept(ingest)} kept", f"{ingest.documents:,} documents"]
+        parts += [f"{_kept(ingest)} kept", counted(ingest.documents, "document")]
         parts.append(f"{megabytes:,.1f} MB of text")
     return parts
 

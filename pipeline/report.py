@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline import store
+from pipeline.amounts import counted
 from pipeline.corpus import manifest
 from pipeline.files import file_hash, read_sealed, write_sealed
 from pipeline.sql import ask
@@ -44,9 +45,11 @@ def funnel(root: Path) -> list[dict[str, Any]]:
     rows.append(_row("documents", ingest["documents"], ingest["bytes"]))
     fates = _fates(root) if ingest["documents"] else []
     heldout = found["stages"]["heldout"]["totals"]
-    note = f"{heldout['documents']:,} texts in {heldout['sets']} sets, and their copies"
+    note = (
+        f"{counted(heldout['documents'], 'text')} in {counted(heldout['sets'], 'set')}, and copies"
+    )
     if heldout["independent_rejected"]:
-        note += f"; {heldout['independent_rejected']:,} independent records rejected"
+        note += f"; {counted(heldout['independent_rejected'], 'independent record')} rejected"
     rows.append(_gone("held out", fates, "heldout", note))
     rows.append(_gone("exact copies", fates, "copies", "beyond the first of a text"))
     rows.append(_gone("near duplicates", fates, "near", "as a mixture of all would choose"))
@@ -87,7 +90,7 @@ def _gone(step: str, fates: list[dict[str, Any]], fate: str, note: str) -> dict[
 
 def _left(step: str, fates: list[dict[str, Any]]) -> dict[str, Any]:
     total = _total(fates)
-    note = f"{total['tokens']:,} tokens" if fates else "none; is the code of `languages` right?"
+    note = counted(total["tokens"], "token") if fates else "none; is the code of `languages` right?"
     return _row(step, total["documents"], total["bytes"], note)
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
+from pipeline.amounts import counted
 from pipeline.files import replacing
 from pipeline.finished import reading
 from pipeline.sql import ask
@@ -65,7 +66,7 @@ def main(argv: list[str], macros: TableMacros | None = None) -> int:
         else:
             with replacing(options.output) as temporary:
                 num_rows = _write(rows, temporary, options.format)
-            print(f"wrote {options.output}: {num_rows:,} rows", file=sys.stderr)
+            print(f"wrote {options.output}: {counted(num_rows, 'row')}", file=sys.stderr)
     return 0
 
 

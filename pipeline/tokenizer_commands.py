@@ -14,6 +14,7 @@ import xxhash
 from tokenizers import decoders, models, pre_tokenizers, trainers
 
 from filters.normalize import normalize
+from pipeline.amounts import counted
 from pipeline.config import ConfigError
 from pipeline.files import replacing
 from pipeline.readers import Piece, Record
@@ -64,7 +65,9 @@ def main(argv: list[str]) -> int:
     settings = load_corpus(options.corpus, tokenizer_exists=False)
     texts = sample(documents(settings), parse_bytes(options.sample))
     num_bytes = sum(len(text.encode()) for text in texts)
-    print(f"training on {len(texts):,} documents, {num_bytes / 1e6:.1f} MB", file=sys.stderr)
+    print(
+        f"training on {counted(len(texts), 'document')}, {num_bytes / 1e6:.1f} MB", file=sys.stderr
+    )
     num_entries = train(texts, options.vocab_size, options.output)
     print(f"wrote {options.output}: {num_entries:,} entries")
     return 0

@@ -22,6 +22,7 @@ from mixtures.select import select
 from mixtures.spec import load_mixture
 from mixtures.tokens import tokens_fingerprint
 from pipeline import objects, publish, store, timings
+from pipeline.amounts import counted
 from pipeline.corpus import CorpusError, locked, manifest
 from pipeline.files import read_sealed
 from pipeline.lease import LeaseError
@@ -70,8 +71,8 @@ def gc(argv: list[str]) -> int:
             print(f"left alone: {error}", file=sys.stderr)
     done = "removed" if options.delete else "could go; --delete removes it"
     print(
-        f"{total / 1e6:,.1f} MB of {len(found.corpora)} corpora {done}; "
-        f"{len(found.runs)} runs and {len(found.mixtures)} mixtures were asked"
+        f"{total / 1e6:,.1f} MB of {counted(len(found.corpora), 'corpus', 'corpora')} {done}; "
+        f"asked: {counted(len(found.runs), 'run')}, {counted(len(found.mixtures), 'mixture')}"
     )
     return 0
 

@@ -19,6 +19,7 @@ import yaml
 
 from mixtures.commands import table
 from pipeline import store
+from pipeline.amounts import counted
 from pipeline.config import load
 from pipeline.files import read_json, read_sealed
 from pipeline.finished import standing
@@ -174,7 +175,8 @@ def listed(found: Inventory, prices: Prices | None = None) -> Iterator[tuple[str
         yield f"corpus {_near(root)}", _size(root), holds, _users(users)
         for path in packed:
             manifest = read_json(path / "manifest.json")
-            holds = f"{manifest['num_documents']:,} documents, {sum(manifest['windows']):,} windows"
+            documents, windows = manifest["num_documents"], sum(manifest["windows"])
+            holds = f"{counted(documents, 'document')}, {counted(windows, 'window')}"
             yield f"  packed/{path.name}", _size(path), holds, _users(selections.get(path.name, []))
     for run in found.runs:
         kind = "run of a study" if (run / "run.key").exists() else "run"
@@ -195,8 +197,8 @@ def _corpus(root: Path) -> str:
     stages = found["stages"]
     totals = {name: stages.get(name, {}).get("totals", {}) for name in ("ingest", "tokens")}
     return (
-        f"{totals['ingest'].get('documents', 0):,} documents, "
-        f"{totals['tokens'].get('tokens', 0):,} tokens"
+        f"{counted(totals['ingest'].get('documents', 0), 'document')}, "
+        f"{counted(totals['tokens'].get('tokens', 0), 'token')}"
         + ("; a run is changing it" if folder != root else "")
     )
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mixtures.plan import Plan, make_plan
+from pipeline.amounts import counted
 from pipeline.clock import clock
 from pipeline.config import ConfigError
 from pipeline.files import read_json
@@ -37,7 +38,7 @@ class RunResult:
         """The result, and where the scores are."""
         done = "had finished before" if self.skipped else f"took {clock(self.seconds)}"
         return (
-            f"{self.folder}: {self.tokens:,} tokens in {self.steps:,} steps {done}; "
+            f"{self.folder}: {self.tokens:,} tokens in {counted(self.steps, 'step')} {done}; "
             f"last loss {self.loss:.4f} nats per token\n"
             f"bits per byte by set: assay evaluate {self.folder}; "
             f"by document: {self.folder / 'evaluations.parquet'}"

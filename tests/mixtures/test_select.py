@@ -132,7 +132,7 @@ def test_null_stops_the_plan_with_column_source_and_count(tmp_path: Path) -> Non
     with pytest.raises(ConfigError) as error:
         choose(tmp_path, good)
     assert str(error.value).splitlines()[1:3] == [
-        "  source 'good': column quality.score is NULL for 1 documents of 'qa'",
+        "  source 'good': column quality.score is NULL for 1 document of 'qa'",
         "  source 'good': column quality.score is NULL for 2 documents of 'web'",
     ]
     assert "`missing: keep` or `missing: drop`" in str(error.value)
@@ -148,7 +148,7 @@ def test_missing_states_the_intent(tmp_path: Path, missing: str, expected: list[
 def test_a_predicate_that_is_null_although_its_columns_are_not(tmp_path: Path) -> None:
     make(tmp_path, Tiny([Doc("a")]))
     where = "nullif(lang, 'en') = 'zh'"
-    with pytest.raises(ConfigError, match="the predicate is NULL for 1 documents of 'web'"):
+    with pytest.raises(ConfigError, match="the predicate is NULL for 1 document of 'web'"):
         choose(tmp_path, {"x": {"from": "web", "where": where}})
 
 
@@ -165,7 +165,7 @@ def test_overlap_is_an_error_with_count_and_example(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as error:
         choose(tmp_path, sources)
     assert str(error.value) == (
-        "1 documents are selected by more than one source, for instance "
+        "1 document selected by more than one source, for instance "
         f"{tiny.id(1)} by english and good; make their `where` exclude each other, or give them "
         "to the first with `overlap: first`"
     )

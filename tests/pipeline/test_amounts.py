@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.amounts import parse_amount, parse_bytes
+from pipeline.amounts import counted, parse_amount, parse_bytes
 from pipeline.config import ConfigError, load
 from pipeline.settings import CorpusSettings
 
@@ -74,3 +74,9 @@ def test_keys_of_corpus_yaml_take_units(tmp_path: Path) -> None:
     path.write_text(text % "shard_bytes: 0.5kB")
     with pytest.raises(ConfigError, match=r"`shard_bytes`: expected 1,000 or more .value 500"):
         load(path, CorpusSettings)
+
+
+def test_one_of_a_thing_is_no_plural() -> None:
+    said = [counted(n, "source") for n in (0, 1, 2, 1_200)]
+    assert said == ["0 sources", "1 source", "2 sources", "1,200 sources"]
+    assert [counted(n, "corpus", "corpora") for n in (1, 2)] == ["1 corpus", "2 corpora"]

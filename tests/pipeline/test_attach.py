@@ -37,7 +37,7 @@ def test_on_id(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert main([str(root), str(file), "--on", "id"]) == 0
     assert capsys.readouterr().out == (
         f"wrote {root}/signals/quality: 8 documents, 6 of them NULL (not in the file); "
-        "1 keys of the file are in no document\n"
+        "1 key of the file in no document\n"
     )
     assert rows(
         root,
@@ -86,7 +86,7 @@ def test_row_groups_are_those_of_the_documents(root: Path, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("columns", "name", "message"),
     [
-        ({"id": ["web0", "web0"], "x": [1, 2]}, "a", "1 keys stand more than once"),
+        ({"id": ["web0", "web0"], "x": [1, 2]}, "a", "1 key with more than one row"),
         ({"key": ["web0"], "x": [1]}, "a", "no key column 'id'; its columns: key, x"),
         ({"id": ["web0"]}, "a", "nothing beside the key column"),
         ({"id": ["web0"], "pass": [True]}, "a", "cannot be called 'pass'"),
@@ -94,7 +94,7 @@ def test_row_groups_are_those_of_the_documents(root: Path, tmp_path: Path) -> No
         ({"id": [None], "x": [1]}, "a", "expected 32 hex digits"),
         ({"id": [1], "x": [1]}, "a", "type int64"),
         ({"id": [b"short"], "x": [1]}, "a", "type binary"),
-        ({"id": ["0" * 32], "x": [1]}, "a", "none of its 1 keys .* is the key content_hash"),
+        ({"id": ["0" * 32], "x": [1]}, "a", "1 key, none the id of .* is the key content_hash"),
         ({"id": ["web0"], "x": [1]}, "gopher", "'gopher' is taken .* --name"),
         ({"id": ["web0"], "x": [1]}, "kept", "'kept' is taken"),
         ({"id": ["web0"], "x": [1]}, "My Group", "lower-case letters"),

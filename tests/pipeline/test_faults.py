@@ -275,7 +275,7 @@ def test_files_without_a_byte_are_told(settings: Path, capsys: pytest.CaptureFix
     settings.write_text(text, "utf-8")
     assert run(settings)["finished"]
     assert documents(settings) == {"en.jsonl": 23, "zh.jsonl": 21}
-    told = f"{len(suffixes)} input files hold no byte (a download that failed?): "
+    told = f"{len(suffixes)} input files without a byte (a download that failed?): "
     assert told in capsys.readouterr().err
 
 

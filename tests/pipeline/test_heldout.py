@@ -320,7 +320,7 @@ def test_rejected_records_are_counted_and_named(tmp_path: Path) -> None:
 
 def test_a_file_without_any_text_is_refused(tmp_path: Path) -> None:
     held = independent(tmp_path / "own.jsonl", ['{"content": "another field"}'])
-    message = "none of the 1 records of .*own.jsonl is text; reasons: missing_text; .* field 'text'"
+    message = "1 record in .*own.jsonl, none of them text; reasons: missing_text; .* field 'text'"
     with pytest.raises(ConfigError, match=message):
         choose(tmp_path / "corpus", [TEXTS], held)
 

@@ -283,10 +283,10 @@ def test_empty_inputs(prepared: Path, tmp_path: Path) -> None:
     (tmp_path / "zh.jsonl").write_bytes(b"\n")
     done = assay("prepare", settings, "--workers", "1", check=False)
     assert done.returncode == 2
-    assert "none of 0 records became a document" in done.stderr
+    assert "0 records, none of which became a document" in done.stderr
     (tmp_path / "zh.jsonl").write_bytes(b"")
     done = assay("prepare", settings, "--refresh", check=False)
-    assert "the inputs hold no record: all 2 files are empty" in done.stderr
+    assert "the inputs hold no record: 2 files, all empty" in done.stderr
 
 
 def test_verify_finds_and_mends_a_flipped_byte(prepared: Path, tmp_path: Path) -> None:

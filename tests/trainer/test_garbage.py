@@ -82,7 +82,7 @@ def test_ls_names_what_is_there_and_who_uses_it(
 def test_what_is_used_is_no_garbage(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = files(folder)
     assert gc([".", "--delete"]) == 0
-    assert lines(capsys) == ["0.0 MB of 1 corpora removed; 1 runs and 1 mixtures were asked"]
+    assert lines(capsys) == ["0.0 MB of 1 corpus removed; asked: 1 run, 1 mixture"]
     assert files(folder) == before
 
 
@@ -114,7 +114,7 @@ def test_what_nothing_refers_to_goes_and_nothing_else(
     shown = lines(capsys)
     assert files(folder) == whole
     assert shown[-1].endswith(
-        "MB of 1 corpora could go; --delete removes it; 1 runs and 1 mixtures were asked"
+        "MB of 1 corpus could go; --delete removes it; asked: 1 run, 1 mixture"
     )
     assert gc(["--delete"]) == 0
     assert lines(capsys)[:-1] == shown[:-1]

@@ -72,7 +72,9 @@ def test_held_out_sets_that_disagree(
 
 
 def test_a_report_of_an_unfinished_study_is_refused(folder: Path):
-    with pytest.raises(ConfigError, match=r"6 of 6 runs are not finished under these settings"):
+    with pytest.raises(
+        ConfigError, match=r"not finished under these settings, data and code: 6 of 6 runs"
+    ):
         ablate([str(folder / "study.yaml"), "--report-only"])
 
 
@@ -91,7 +93,7 @@ def test_finished_runs_of_other_settings_are_not_replaced_unasked(
     path, run = str(trained / "study.yaml"), trained / "run.yaml"
     before = (trained / "study" / "verdict.json").read_bytes()
     run.write_text(run.read_text().replace("tokens: 1M", "tokens: 900k"))
-    note = f"6 finished runs in {trained / 'study'} are of other settings, data or code than now"
+    note = f"6 finished runs in {trained / 'study'} of other settings, data or code than now"
     with pytest.raises(ConfigError, match=f"{note}; give another `output` .* or --fresh"):
         ablate([path], ("must-not-run",))
     assert (trained / "study" / "verdict.json").read_bytes() == before

@@ -57,7 +57,7 @@ def test_arms_that_select_alike_select_once(folder: Path, monkeypatch: pytest.Mo
         ),
         (
             {"sources.more": {"from": "web", "where": "lang = 'zh'"}},
-            "20 documents are selected by more than one source, for instance ",
+            "20 documents selected by more than one source, for instance ",
         ),
         (
             {"sources.pages.max_epochs": 4},

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from mixtures.commands import table
 from mixtures.plan import Plan
+from pipeline.amounts import counted
 from pipeline.config import ConfigError
 from trainer.ablation.plans import plan_arms
 from trainer.ablation.report import write_report
@@ -81,9 +82,10 @@ def outline(study: Study, plans: Mapping[str, Plan]) -> str:
     for arm, declared in settings.arms.items():
         runs = study.runs_of(arm)
         done = sum(finished(run) for run in runs)
+        role = " (baseline)" if arm == study.baseline else ""
         lines.append(
-            f"arm {arm}{' (baseline)' if arm == study.baseline else ''}: {len(runs)} runs x "
-            f"{runs[0].run['tokens']:,} tokens, {done} finished"
+            f"arm {arm}{role}: {counted(len(runs), 'run')} x {runs[0].run['tokens']:,} tokens, "
+            f"{done} finished"
         )
         lines += [f"    {key}: {value}" for key, value in changes(declared).items()]
         lines += [f"    {line}" for line in _sources(plans[arm])]
@@ -92,14 +94,16 @@ def outline(study: Study, plans: Mapping[str, Plan]) -> str:
         lines += ["", _of_other_settings(study)]
     lines += [
         "",
-        f"to run: {len(left)} of {len(study.runs)} runs, "
+        f"to run: {len(left)} of {counted(len(study.runs), 'run')}, "
         f"{sum(run.run['tokens'] for run in left):,} training tokens, "
         f"{settings.workers} at a time",
         f"decides: bits per byte, mean over {_shares(study)}; lower is better",
         f"output: {study.folder}",
     ]
     if len(settings.seeds) < 3:
-        lines.append(f"{len(settings.seeds)} seeds: the verdict will be undecided; give 3 or more")
+        lines.append(
+            f"{counted(len(settings.seeds), 'seed')}: the verdict will be undecided; give 3 or more"
+        )
     return "\n".join(lines)
 
 
@@ -126,8 +130,8 @@ def _refuse_outdated(study: Study) -> None:
 
 def _of_other_settings(study: Study) -> str:
     return (
-        f"{len(outdated(study))} finished runs in {study.folder} are of other settings, data or "
-        "code than now"
+        f"{counted(len(outdated(study)), 'finished run')} in {study.folder} of other settings, "
+        "data or code than now"
     )
 
 
@@ -135,7 +139,7 @@ def _require_finished(study: Study) -> None:
     missing = [run for run in study.runs if not finished(run)]
     if missing:
         raise ConfigError(
-            f"{study.path}: {len(missing)} of {len(study.runs)} runs are not finished under these "
-            f"settings, data and code, for instance arm `{missing[0].arm}`, seed "
+            f"{study.path}: not finished under these settings, data and code: {len(missing)} of "
+            f"{counted(len(study.runs), 'run')}, for instance arm `{missing[0].arm}`, seed "
             f"{missing[0].seed}; call without --report-only"
         )

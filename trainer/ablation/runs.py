@@ -25,6 +25,7 @@ from typing import IO
 
 import yaml
 
+from pipeline.amounts import counted
 from pipeline.clock import clock
 from pipeline.files import read_json, replacing, write_json
 from trainer.ablation.study import Run, Study
@@ -80,7 +81,7 @@ def run_all(study: Study, progress: Progress, command: Sequence[str] = TRAIN) ->
             for process in living:
                 process.terminate()
             raise
-    progress.line(f"{len(waiting)} runs trained, {skipped} had finished before")
+    progress.line(f"{counted(len(waiting), 'run')} trained, {skipped} had finished before")
 
 
 def _execute(
@@ -184,7 +185,7 @@ def status(runs: Sequence[Run], num_done: int, rate: float) -> str:
     seen, wanted = [tokens_done(run) for run in runs], [run.run["tokens"] for run in runs]
     trained = sum(has >= asked for has, asked in zip(seen, wanted, strict=True))
     tokens, total = sum(map(min, seen, wanted)), sum(wanted)
-    parts = [f"{num_done} of {len(runs)} runs done"]
+    parts = [f"{num_done} of {counted(len(runs), 'run')} done"]
     if trained > num_done:
         parts.append(f"{trained - num_done} scoring")
     parts.append(f"{tokens / total:.0%} of {total:,} tokens")

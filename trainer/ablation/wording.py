@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from pipeline.amounts import counted
 from trainer.ablation.results import Outcome
 from trainer.ablation.statistics import MIN_ITEMS, MIN_SEEDS, Difference
 from trainer.ablation.study import Study
@@ -13,8 +14,9 @@ def sentence(study: Study, outcome: Outcome, arm: str) -> str:
     """The verdict on an arm, in one plain sentence."""
     d, base, verdict = outcome.primary.differences[arm], study.baseline, outcome.verdicts[arm]
     if d.low is None:
+        documents = counted(d.num_items, "held-out document")
         return (
-            f"Undecided: {len(d.per_seed)} seeds and {d.num_items} held-out documents say nothing "
+            f"Undecided: {counted(len(d.per_seed), 'seed')} and {documents} say nothing "
             f"certain about “{arm}” against “{base}”; give at least {MIN_SEEDS} seeds, and "
             f"{MIN_ITEMS} documents in each language."
         )
@@ -54,8 +56,8 @@ def dominant_set(outcome: Outcome, arm: str) -> str:
         return ""
     [row] = [row for row in outcome.sets if row.name == name]
     return (
-        f"Most of it comes from one held-out set: “{name}” ({row.num_items:,} documents) adds "
-        f"{signed(part)} of {signed(whole.estimate)}. Look at such text before you generalize."
+        f"Most of it comes from one held-out set: “{name}” ({counted(row.num_items, 'document')}) "
+        f"adds {signed(part)} of {signed(whole.estimate)}. Look at such text before you generalize."
     )
 
 
