@@ -80,6 +80,9 @@ BAND_KEYS = pa.schema([("key", pa.uint64()), ("row", pa.uint32())])
 # A bit of each value of a signature, 64 a number; of each document as many numbers as it takes.
 SKETCHES = pa.schema([("bits", pa.uint64())])
 
+# Documents that may be near duplicates, ascending, with the number of their component.
+COMPONENTS = pa.schema([("doc", pa.uint64()), ("component", pa.int64())])
+
 # Members of candidate clusters, on their way to verification.
 CANDIDATES = pa.schema(
     [("component", pa.int64()), ("content_hash", HASH), ("shingles", pa.large_list(pa.uint64()))]

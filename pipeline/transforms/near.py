@@ -26,8 +26,8 @@ import pyarrow.parquet as pq
 from dedup import bands, minhash, sketches
 from dedup.shingles import shingles
 from pipeline import schema
-from pipeline.files import part_name, replacing
-from pipeline.tables import column, first_of_each, read_columns, write_columns
+from pipeline.files import part_name
+from pipeline.tables import column, first_of_each, read_columns, write_batch, write_columns
 
 if TYPE_CHECKING:
     from pipeline.settings import Near
@@ -40,7 +40,7 @@ ROW = np.uint64(0xFFFFFFFF)  # the half of a `doc` that is its row
 
 
 def sign_outputs(root: Path, part: int) -> list[Path]:
-    return [root / "joins" / table / part_name(part, "arrow") for table in ("keys", "sketches")]
+    return [root / f"joins/{table}/{part_name(part, 'arrow')}" for table in ("keys", "sketches")]
 
 
 def sign(root: Path, near: Near, part: int) -> Stage:
@@ -89,7 +89,7 @@ def components_output(root: Path) -> Path:
 
 
 def shingle_outputs(root: Path, part: int) -> list[Path]:
-    return [root / "joins" / "candidates" / part_name(part, "arrow")]
+    return [root / f"joins/candidates/{part_name(part, 'arrow')}"]
 
 
 def shingle(root: Path, near: Near, part: int, partitions: int) -> dict[str, Any]:
@@ -97,20 +97,15 @@ def shingle(root: Path, near: Near, part: int, partitions: int) -> dict[str, Any
 
     Ordered by the partition of their component, so that each partition is a slice.
     """
-    table = _candidates(root, near, part)
-    order = np.argsort(np.asarray(table["component"]) % partitions, kind="stable")
-    with (
-        replacing(shingle_outputs(root, part)[0]) as temporary,
-        pa.OSFile(str(temporary), "wb") as sink,
-        pa.ipc.new_file(sink, schema.CANDIDATES) as writer,
-    ):
-        writer.write_table(table.take(pa.array(order)))
-    return {"candidates": len(table)}
+    batch = _candidates(root, near, part)
+    order = np.argsort(np.asarray(batch["component"]) % partitions, kind="stable")
+    write_batch(shingle_outputs(root, part)[0], batch.take(pa.array(order)))
+    return {"candidates": len(batch)}
 
 
-def _candidates(root: Path, near: Near, part: int) -> pa.Table:
-    """By row, in one piece: `take` of many would copy them all together first."""
-    docs, labels = read_columns(components_output(root))
+def _candidates(root: Path, near: Near, part: int) -> pa.RecordBatch:
+    """By row."""
+    docs, labels = read_columns(components_output(root), schema.COMPONENTS)
     first, last = np.searchsorted(docs, np.array([part << 32, (part + 1) << 32], np.uint64))
     rows = (docs[first:last] & ROW).astype(np.int64)
     labels = labels[first:last]
@@ -127,5 +122,5 @@ def _candidates(root: Path, near: Near, part: int) -> pa.Table:
             sets.append(pa.LargeListArray.from_arrays(pa.array(offsets), pa.array(hashes)))
             contents.append(column(documents, i, "content_hash").take(chosen))
         begin = end
-    columns = [pa.array(labels), pa.chunked_array(contents), pa.chunked_array(sets)]
-    return pa.table(columns, schema=schema.CANDIDATES).combine_chunks()
+    columns = [pa.array(labels), pa.concat_arrays(contents), pa.concat_arrays(sets)]
+    return pa.RecordBatch.from_arrays(columns, schema=schema.CANDIDATES)

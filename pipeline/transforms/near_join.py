@@ -7,6 +7,7 @@ the file at once. `join` sees everything, so it keeps one number a document and 
 
 from __future__ import annotations
 
+import bisect
 import itertools
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +21,7 @@ import pyarrow.parquet as pq
 from dedup import bands, clusters, sketches
 from pipeline import schema
 from pipeline.files import part_name, replacing
-from pipeline.tables import rank_of, read_arrow, read_columns, write_columns, write_table
+from pipeline.tables import rank_of, read_batch, read_columns, write_columns, write_table
 from pipeline.transforms.near import ROW, components_output, shingle_outputs, sign_outputs
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def forest(root: Path, near: Near, parts: list[int], partition: int, num: int) -
     spanning forest of edges."""
     slices = [(np.empty(0, np.uint64), np.empty(0, np.uint64))]
     for part in sorted(parts):
-        keys, rows = read_columns(sign_outputs(root, part)[0])
+        keys, rows = read_columns(sign_outputs(root, part)[0], schema.BAND_KEYS)
         cut = bands.partition_slice(keys, partition, num)
         slices.append((keys[cut].copy(), rows[cut] | np.uint64(part << 32)))
     keys, docs = bands.sort_records(
@@ -73,12 +74,9 @@ def _sketches(root: Path, docs: bands.Docs, num_words: int) -> sketches.Sketches
     parts = (docs >> np.uint64(32)).astype(np.int64)
     order = np.argsort(parts, kind="stable")
     for rows in np.split(order, np.flatnonzero(np.diff(parts[order])) + 1) if len(docs) else []:
-        (bits,) = read_columns(sign_outputs(root, int(parts[rows[0]]))[1])
+        (bits,) = read_columns(sign_outputs(root, int(parts[rows[0]]))[1], schema.SKETCHES)
         found[rows] = bits.reshape(-1, num_words)[docs[rows] & ROW]
     return found
-
-
-COMPONENTS = pa.schema([("doc", pa.uint64()), ("component", pa.int64())])
 
 
 def join(root: Path, num: int) -> dict[str, Any]:
@@ -86,10 +84,10 @@ def join(root: Path, num: int) -> dict[str, Any]:
 
     def edges() -> Iterator[bands.Edges]:
         for partition in range(num):
-            yield np.stack(read_columns(forest_output(root, partition)), axis=1)
+            yield np.stack(read_columns(forest_output(root, partition), EDGES), axis=1)
 
     docs, labels = clusters.streamed_components(edges)
-    write_columns(components_output(root), COMPONENTS, [docs, labels])
+    write_columns(components_output(root), schema.COMPONENTS, [docs, labels])
     return {"candidates": len(docs), "components": len(np.unique(labels))}
 
 
@@ -166,12 +164,15 @@ def _members(
     labels, places = [np.empty(0, np.int64)], [np.empty(0, PLACE)]
     contents = [pa.array([], schema.HASH)]
     for part in sorted(parts):
-        table = read_arrow(shingle_outputs(root, part)[0])
-        components = np.asarray(table["component"])
-        begin, end = np.searchsorted(components % num, [partition, partition + 1])
+        batch = read_batch(shingle_outputs(root, part)[0], schema.CANDIDATES)
+        components = np.asarray(batch["component"])
+        begin, end = (
+            bisect.bisect_left(components, border, key=lambda component: component % num)
+            for border in (partition, partition + 1)
+        )
         rows = np.arange(begin, end)  # copied, so that nothing holds the file
         labels.append(components[rows])
-        contents.extend(table["content_hash"].take(pa.array(rows)).chunks)
+        contents.append(batch["content_hash"].take(pa.array(rows)))
         mine = np.empty(len(rows), PLACE)
         mine["part"], mine["row"] = part, rows
         places.append(mine)
@@ -191,6 +192,6 @@ def _shingles(root: Path, places: Places) -> pa.LargeListArray:
     ordered = places[order]
     for part in np.unique(ordered["part"]).tolist():
         rows = ordered["row"][slice(*np.searchsorted(ordered["part"], [part, part + 1]))]
-        sets = read_arrow(shingle_outputs(root, part)[0])["shingles"]
-        found.extend(sets.take(pa.array(rows)).chunks)
+        sets = read_batch(shingle_outputs(root, part)[0], schema.CANDIDATES)["shingles"]
+        found.append(sets.take(pa.array(rows)))
     return pa.concat_arrays(found).take(pa.array(np.argsort(order)))

@@ -180,7 +180,9 @@ def test_texts_that_share_a_band_and_little_else_are_no_candidates(tmp_path: Pat
     parts = corpus_parts.write(tmp_path, [texts[:20], [*texts[20:], f"{texts[0]} end"]])
     for part in parts:
         sign(tmp_path, settings, part)
-    keys = [read_columns(near.sign_outputs(tmp_path, part)[0])[0] for part in parts]
+    keys = [
+        read_columns(near.sign_outputs(tmp_path, part)[0], schema.BAND_KEYS)[0] for part in parts
+    ]
     assert len(np.unique(np.concatenate(keys))) < 600  # of 41 x 21
     assert near_join.forest(tmp_path, settings, parts, 0, 1) == {"band_keys": 861, "edges": 1}
 
@@ -197,4 +199,5 @@ def test_nothing_to_join(tmp_path: Path, parts: list[list[str]]) -> None:
         found = pa.concat_tables(map(pq.read_table, part_paths(tmp_path, table)))
         assert found.schema == columns
         assert found.num_rows == 0
-    assert [len(column) for column in read_columns(near.components_output(tmp_path))] == [0, 0]
+    columns = read_columns(near.components_output(tmp_path), schema.COMPONENTS)
+    assert [len(column) for column in columns] == [0, 0]
