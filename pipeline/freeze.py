@@ -131,13 +131,14 @@ def changed_inputs(frozen: dict[str, Any]) -> tuple[list[str], list[str]]:
     Raises:
         ConfigError: its settings cannot be used any more.
     """
-    from pipeline.readers.files import content_hash, file_size, list_files
+    from pipeline.planning import files_of
+    from pipeline.readers.files import content_hash, file_size
 
     settings = check(frozen["settings"], CorpusSettings, "frozen settings")
     now: dict[str, tuple[str, str]] = {}
     for item in settings.inputs:
         with contextlib.suppress(OSError, ValueError):  # nothing matches any more: all are gone
-            for path, file in list_files(item.files):
+            for path, file in files_of(item, settings.output)[0]:
                 state = _state(f"{file_size(path)} {content_hash(path)}")
                 now[f"{item.source}/{file}"] = path, state
     before = _said("inputs", frozen)

@@ -17,8 +17,8 @@ from filters.normalize import normalize
 from pipeline.amounts import counted
 from pipeline.config import ConfigError
 from pipeline.files import replacing
+from pipeline.planning import input_files
 from pipeline.readers import Piece, Record
-from pipeline.readers.files import list_files
 from pipeline.readers.formats import read
 from pipeline.schema import document_id
 from pipeline.settings import CorpusSettings, load_corpus
@@ -105,13 +105,13 @@ def train(texts: Iterable[str], vocab_size: int, path: Path) -> int:
 
 def documents(settings: CorpusSettings) -> Iterator[tuple[bytes, str]]:
     """(id, normalized text) of every readable document of the inputs."""
-    for source in settings.inputs:
-        for path, file in list_files(source.files):
-            for item in read(Piece(path, file), source, settings.extractor):
-                if isinstance(item, Record):
-                    text, _ = normalize(item.text)
-                    if text.strip():
-                        yield document_id(source.source, file, item.offset), text
+    sources = {item.source: item for item in settings.inputs}
+    for (source, file), path in input_files(settings).items():
+        for item in read(Piece(path, file), sources[source], settings.extractor):
+            if isinstance(item, Record):
+                text, _ = normalize(item.text)
+                if text.strip():
+                    yield document_id(source, file, item.offset), text
 
 
 def sample(documents: Iterable[tuple[bytes, str]], num_bytes: int) -> list[str]:

@@ -55,6 +55,22 @@ def content_hash(path: str) -> str:
     return file_version(path) if "://" in path else file_hash(Path(path))
 
 
+def place(path: str) -> str:
+    """A file or folder under one name, whatever links or name of its protocol it is called by."""
+    if "://" in path:
+        store, inner = objects.open_store(path)
+        return str(store.unstrip_protocol(inner))
+    if os.path.isdir(path):
+        return f"file://{_real(path)}"
+    folder, name = os.path.split(path)
+    return f"file://{_real(folder)}/{name}"
+
+
+@functools.lru_cache(maxsize=4_096)
+def _real(folder: str) -> str:
+    return os.path.realpath(folder)
+
+
 def fixed_part(pattern: str) -> str:
     """The folders before the first segment with `*`, `?` or `[`; of a plain path, its folder."""
     segments = pattern.split("/")
