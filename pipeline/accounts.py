@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,8 @@ from pipeline.settings import CorpusSettings
 from pipeline.shards import unreadable_files
 from pipeline.stages import JOINS, Job
 
-BROKEN = "truncated_"  # how reasons of streams.BrokenStream begin
+# Reasons of streams.BrokenStream, and of what ends early without being packed.
+BROKEN = re.compile("truncated_|damaged_|not_(gzip|zstd|bzip2|xz)$")
 
 
 def records_of(job: Job, stage: str) -> list[dict[str, Any]]:
@@ -51,11 +53,11 @@ def broken_files(job: Job) -> list[dict[str, str]]:
     fault is missing, and what stands before it may be spoilt (gzip checks a member at its end)."""
     found: list[dict[str, str]] = []
     for record in records_of(job, "ingest"):
-        if any(reason.startswith(BROKEN) for reason in record["counters"]["reasons"]):
+        if any(map(BROKEN.match, record["counters"]["reasons"])):
             name = f"rejects/{part_name(record['part'])}"
             with open_file(store.location(job.root, name, record["outputs"][name])) as file:
                 rejects = pq.read_table(file, columns=["source", "file", "reason", "detail"])
-            found += [row for row in rejects.to_pylist() if row.pop("reason").startswith(BROKEN)]
+            found += [row for row in rejects.to_pylist() if BROKEN.match(row.pop("reason"))]
     return sorted(found, key=lambda row: (row["source"], row["file"]))
 
 

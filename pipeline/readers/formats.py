@@ -107,7 +107,7 @@ READERS: dict[str, Reader] = {
 }
 ARCHIVES = ("zip", "tar")  # of files in any other format
 
-COMPRESSED = (".gz", ".zst", ".zstd", ".bz2", ".xz")  # looked through; the bytes say which it is
+COMPRESSED = tuple(streams.SUFFIXES)  # looked through; the bytes say which it is
 PAGE_RANGE = re.compile(r"-p\d+p\d+$")  # enwiki-20261001-pages-articles1.xml-p1p41242.bz2
 
 

@@ -25,7 +25,7 @@ class Raw(NamedTuple):
     offset: int
     num_bytes: int
     data: bytes  # the record with its header; of a faulty one its beginning
-    fault: str = ""  # reason: truncated_warc, bad_warc, too_long
+    fault: str = ""  # reason: truncated_warc, truncated_gzip ..., bad_warc, too_long
     detail: str = ""
 
 
@@ -39,8 +39,8 @@ def frame(stream: Iterator[bytes], offset: int = 0) -> Iterator[Raw]:
         if not buffer.data.startswith(b"WARC/") or length is None:
             lost = buffer.take_until(_NEXT)
             if buffer.ended and not buffer.data and header is None:
-                detail = buffer.fault or "the file ends inside the header of a record"
-                yield Raw(at, buffer.offset - at, lost, "truncated_warc", detail)
+                reason, detail = buffer.end("the file ends inside the header of a record")
+                yield Raw(at, buffer.offset - at, lost, reason, detail)
             else:
                 detail = "no WARC record begins here, or its Content-Length is missing"
                 yield Raw(at, buffer.offset - at, lost, "bad_warc", detail)
@@ -50,15 +50,15 @@ def frame(stream: Iterator[bytes], offset: int = 0) -> Iterator[Raw]:
         data = buffer.take(size)
         num_bytes = buffer.offset - at
         if num_bytes < size:
-            detail = f"{num_bytes:,} of {size:,} bytes: " + (buffer.fault or "the file ends here")
-            yield Raw(at, num_bytes, data, "truncated_warc", detail)
+            reason, detail = buffer.end("the file ends here")
+            yield Raw(at, num_bytes, data, reason, f"{num_bytes:,} of {size:,} bytes: {detail}")
         elif size > MAX_RECORD_BYTES:
             detail = f"a record of {size:,} bytes; at most {MAX_RECORD_BYTES:,} are read"
             yield Raw(at, size, data, "too_long", detail)
         else:
             yield Raw(at, size, data)
     if buffer.fault and not buffer.reported:
-        yield Raw(buffer.offset, 0, b"", "truncated_warc", buffer.fault)
+        yield Raw(buffer.offset, 0, b"", *buffer.end(""))
 
 
 class _Buffer:
@@ -69,8 +69,14 @@ class _Buffer:
         self.offset = offset
         self.data = bytearray()
         self.ended = False
-        self.fault = ""  # in which the stream ended
+        self.fault: BrokenStream | None = None  # in which the stream ended
         self.reported = False
+
+    def end(self, without_fault: str) -> tuple[str, str]:
+        """Reason and detail of a record in which the stream ended."""
+        if self.fault is None:
+            return "truncated_warc", without_fault
+        return self.fault.reason, self.fault.detail
 
     def fill(self) -> bool:
         """One more chunk; False at the end of the stream."""
@@ -79,7 +85,7 @@ class _Buffer:
         except StopIteration:
             self.ended = True
         except BrokenStream as error:
-            self.ended, self.fault = True, error.detail
+            self.ended, self.fault = True, error
         return not self.ended
 
     def drop(self, size: int) -> None:

@@ -229,7 +229,7 @@ def test_a_wrong_crc_keeps_every_line_and_is_recorded(tmp_path: Path) -> None:
     *before, last = items(path)
     assert before == whole
     assert isinstance(last, Bad)
-    assert (last.reason, last.offset, last.num_bytes) == ("truncated_gzip", len(ROWS), 0)
+    assert (last.reason, last.offset, last.num_bytes) == ("damaged_gzip", len(ROWS), 0)
     assert last.detail == (
         "corrupt gzip data: Error -3 while decompressing data: incorrect data check"
     )
@@ -245,7 +245,7 @@ def test_corrupt_gzip_data_keeps_what_stands_before(tmp_path: Path) -> None:
     *before, last = items(path)
     assert len(before) == 1000
     assert isinstance(last, Bad)
-    assert (last.reason, last.offset) == ("truncated_gzip", len(ROWS))
+    assert (last.reason, last.offset) == ("damaged_gzip", len(ROWS))
 
 
 def test_a_truncated_zstd_keeps_its_whole_blocks(tmp_path: Path) -> None:

@@ -141,7 +141,7 @@ def test_a_dump_that_ends_early(tmp_path: Path) -> None:
 
 HALVES = [PAGES[0] + PAGES[1][:60], PAGES[1][60:] + PAGES[2], PAGES[3]]  # cut inside page 2
 ALL = [(n, " ".join([f"text {n}"] * n)) for n in range(1, 5)]
-LOST = "truncated_bzip2"
+LOST = "damaged_bzip2"
 
 
 @pytest.mark.parametrize(
