@@ -25,9 +25,16 @@ TIMEOUT_SECONDS = 3_600.0  # a few columns of the documents: 1e8 of them take mi
 FATES = """
 select case when heldout then 'heldout' when duplicate then 'copies' when near_duplicate then 'near'
        else 'left' end as fate,
-       coalesce(lang, '') as language, count(*) as documents,
+       source, coalesce(lang, '') as language, count(*) as documents,
        sum(num_bytes)::bigint as bytes, sum(num_tokens)::bigint as tokens
 from documents group by all"""
+# Of each source the reason of most rejects, with the first of them by file and offset.
+REJECTED = """
+select source, first(reason order by records desc, reason) as reason,
+       first(detail order by records desc, reason)[:200] as detail, sum(records)::bigint as records
+from (select source, reason, min_by(detail, (file, "offset")) as detail, count(*) as records
+      from rejects group by all)
+group by source"""
 
 
 def funnel(root: Path) -> list[dict[str, Any]]:
@@ -42,8 +49,11 @@ def funnel(root: Path) -> list[dict[str, Any]]:
     if ingest["not_sampled"]:
         rows.append(_row("outside --limit", -ingest["not_sampled"], None))
     rows += [_row(f"rejected: {r}", -n, None) for r, n in ingest["reasons"].items()]
-    rows.append(_row("documents", ingest["documents"], ingest["bytes"]))
     fates = _fates(root) if ingest["documents"] else []
+    sources = [item["source"] for item in found["settings"]["inputs"]]
+    silent = [source for source in sources if source not in {fate["source"] for fate in fates}]
+    rows += _silent(root, silent, sampled=ingest["not_sampled"] > 0)
+    rows.append(_row("documents", ingest["documents"], ingest["bytes"]))
     heldout = found["stages"]["heldout"]["totals"]
     note = (
         f"{counted(heldout['documents'], 'text')} in {counted(heldout['sets'], 'set')}, and copies"
@@ -69,15 +79,30 @@ def _fates(root: Path) -> list[dict[str, Any]]:
     found = read_sealed(known)
     if found is not None and found["state"] == state:
         return list(found["fates"])
-    fates = _asked(root)
+    fates = _asked(root, FATES)
     with contextlib.suppress(OSError):  # someone else's, a read-only or a full disk: asked again
         write_sealed(known, {"state": state, "fates": fates})
     return fates
 
 
-def _asked(root: Path) -> list[dict[str, Any]]:
+def _silent(root: Path, sources: list[str], sampled: bool) -> list[dict[str, Any]]:
+    """A row for each source that gave no document, with what became of its records: most often
+    `text` names no field. With `--limit` a source may have none in the sample."""
+    rejected = {row["source"]: row for row in _asked(root, REJECTED)} if sources else {}
+    rows = []
+    for source in sources:
+        if row := rejected.get(source):
+            records = counted(row["records"], "record")
+            note = f"no document of {records}, rejected: {row['reason']}, {row['detail']}"
+            rows.append(_row(f"of source {source}", 0, None, note))
+        elif not sampled:
+            rows.append(_row(f"of source {source}", 0, None, "no record: are its files empty?"))
+    return rows
+
+
+def _asked(root: Path, question: str) -> list[dict[str, Any]]:
     with ask(
-        root, FATES, macros={}, timeout_seconds=TIMEOUT_SECONDS, memory_limit=MEMORY_LIMIT
+        root, question, macros={}, timeout_seconds=TIMEOUT_SECONDS, memory_limit=MEMORY_LIMIT
     ) as batches:
         rows: list[dict[str, Any]] = batches.read_all().to_pylist()
     return rows
@@ -90,7 +115,7 @@ def _gone(step: str, fates: list[dict[str, Any]], fate: str, note: str) -> dict[
 
 def _left(step: str, fates: list[dict[str, Any]]) -> dict[str, Any]:
     total = _total(fates)
-    note = counted(total["tokens"], "token") if fates else "none; is the code of `languages` right?"
+    note = counted(total["tokens"], "token") if fates else "none"
     return _row(step, total["documents"], total["bytes"], note)
 
 

@@ -22,11 +22,13 @@ import pytest
 import small_corpus
 
 from pipeline import corpus, cutting, prepare, runners
+from pipeline.card import card
 from pipeline.config import ConfigError
 from pipeline.corpus import CorpusError
 from pipeline.files import file_hash, read_json, replacing
 from pipeline.readers import Bad, Piece, Record, jsonl
 from pipeline.readers.formats import READERS, Reader
+from pipeline.report import funnel, summary
 from pipeline.settings import load_corpus
 from pipeline.sql import ask
 from pipeline.transforms.ingest import UnreadableError
@@ -277,6 +279,24 @@ def test_files_without_a_byte_are_told(settings: Path, capsys: pytest.CaptureFix
     assert documents(settings) == {"en.jsonl": 23, "zh.jsonl": 21}
     told = f"{len(suffixes)} input files without a byte (a download that failed?): "
     assert told in capsys.readouterr().err
+
+
+def test_a_source_without_a_document_is_named_in_summary_and_card(settings: Path) -> None:
+    (settings.parent / "nothing.jsonl").touch()
+    text = settings.read_text("utf-8").replace("keep: [author]}\ntok", "text: body}\ntok")
+    text = text.replace("inputs:\n", "inputs:\n  - {source: none, files: nothing.jsonl}\n")
+    settings.write_text(text, "utf-8")
+    assert run(settings)["finished"]
+    root = settings.parent / "corpus"
+    silent = {r["step"]: r["note"] for r in funnel(root) if r["step"].startswith("of source")}
+    assert silent == {
+        "of source none": "no record: are its files empty?",
+        "of source tales-zh": "no document of 23 records, rejected: missing_text, no field 'body'; "
+        "the record has 'id', 'text', 'author'",
+    }
+    for step, note in silent.items():
+        assert f"  {step:<28}{0:>12}{'':>14}  {note}" in summary(root).splitlines()
+        assert f"| {step} | 0 |  | {note} |" in card(root)
 
 
 NAMES = (

@@ -88,7 +88,11 @@ def corpus(root: Path, num_parts: int) -> Path:
         {
             "format": schema.FORMAT_VERSION,
             "name": root.name,
-            "settings": {"languages": ["zh", "en"], "near": {"threshold": 0.8}},
+            "settings": {
+                "inputs": [{"source": "web"}],
+                "languages": ["zh", "en"],
+                "near": {"threshold": 0.8},
+            },
             "tokenizer": {"hash": TOKENIZER, "vocab_size": 256, "engine": "tokenizers"},
             "signals": ["language"],
             "meta": [],
@@ -185,7 +189,7 @@ def test_documents_are_asked_once_of_each_state(
 ) -> None:
     root = corpus(tmp_path / "corpus", 2)
     first = funnel(root)
-    monkeypatch.setattr(report, "_asked", lambda root: [])
+    monkeypatch.setattr(report, "_asked", lambda *_: [])
     assert funnel(root) == first
     write_json(root / "corpus.json", read_json(root / "corpus.json") | {"name": "of another state"})
     assert [row["documents"] for row in funnel(root) if row["step"] == "left"] == [0]
