@@ -1,23 +1,20 @@
 """Which documents hold held-out text: exact matching over shingles.
 
-The held-out side is small and fixed, so it is indexed once: its hashes, sorted, with a directory by
-top bits and a bit for each value of more of them, 16 to 18 bytes a shingle. Hashes are uniform and
-a document's are sorted, so a look-up is one bit, in ascending order, and nearly always ends there:
-a document that shares nothing costs a few nanoseconds a shingle, a small part of making them.
-
 Containment, |A & H| / min(|A|, |H|), finds a held-out text quoted inside a long page, and a piece
 of a long held-out text that became a page of its own; Jaccard would see neither. A near copy by
 Jaccard counts as well, whatever the containment asked for.
+
+The held-out side is small and fixed, so it is indexed once (postings.py). Who has enough of a head
+in common with a held-out text is compared with it as a whole. A document that shares nothing costs
+5 ns a shingle, a part of making them; one of whose shingles a fifth stand in held-out texts, 12.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
-
 import numpy as np
 import numpy.typing as npt
 
+from dedup.postings import Index, border, head, needed, shift_of
 from dedup.shingles import Array, Hashes, Offsets
 from kernels.compile import kernel
 
@@ -26,152 +23,137 @@ from kernels.compile import kernel
 # appendix C).
 MIN_SHINGLES = 9
 
-
-Texts = npt.NDArray[np.int32]
-MOST_BITS = 4  # of a hash, by which an index is sorted piece by piece
-BITS = 16  # of `present` for a shingle, at least: one look-up in 16 to 32 goes on for nothing
-
-
-class Index(NamedTuple):
-    """Held-out shingles: hash k of `hashes`, ascending, stands in text `texts[k]`."""
-
-    hashes: Hashes
-    texts: Texts
-    sizes: npt.NDArray[np.int64]  # shingles of each held-out text
-    directory: npt.NDArray[np.uint32]  # hashes with top bits b: [directory[b], directory[b + 1])
-    present: npt.NDArray[np.uint8]  # bit b, lowest first: does a hash with top bits b stand here?
-
-
-def build_index(hashes: Hashes, offsets: Offsets) -> Index:
-    """Index the held-out texts whose shingles these are, as from `shingles`."""
-    pieces = list(sorted_pieces([by_hash(hashes, offsets)]))
-    hashes, texts = (np.concatenate(column) for column in zip(*pieces, strict=True))
-    return Index(hashes, texts, np.diff(offsets), directory(hashes), presence(hashes))
-
-
-def by_hash(hashes: Hashes, offsets: Offsets, first: int = 0) -> tuple[Hashes, Texts]:
-    """Shingles of texts with the numbers from `first` on, sorted, and the text of each."""
-    owners = np.repeat(np.arange(first, first + len(offsets) - 1, dtype=np.int32), np.diff(offsets))
-    order = np.argsort(hashes, kind="stable")
-    return hashes[order], owners[order]
-
-
-def sorted_pieces(runs: list[tuple[Hashes, Texts]]) -> Iterator[tuple[Hashes, Texts]]:
-    """Runs of `by_hash`, texts ascending, as one: piece by piece, so that little is copied."""
-    borders = np.arange(1 << MOST_BITS, dtype=np.uint64) << np.uint64(64 - MOST_BITS)
-    cuts = [np.append(np.searchsorted(hashes, borders), len(hashes)) for hashes, _ in runs]
-    for piece in range(1 << MOST_BITS):
-        inside = [slice(cut[piece], cut[piece + 1]) for cut in cuts]
-        parts = [(run[0][cut], run[1][cut]) for run, cut in zip(runs, inside, strict=True)]
-        hashes, texts = (np.concatenate(column) for column in zip(*parts, strict=True))
-        order = np.argsort(hashes, kind="stable")
-        yield hashes[order], texts[order]
-
-
-def directory(hashes: Hashes) -> npt.NDArray[np.uint32]:
-    """Where hashes with the same top bits begin: two to four of them."""
-    bits = max(1, int(len(hashes) // 4).bit_length())
-    borders = np.arange(1 << bits, dtype=np.uint64) << np.uint64(64 - bits)
-    return np.append(np.searchsorted(hashes, borders), len(hashes)).astype(np.uint32)
-
-
-def presence(hashes: Hashes) -> npt.NDArray[np.uint8]:
-    """A bit for each value of as many top bits as make BITS of them a hash."""
-    bits = max(3, (BITS * len(hashes)).bit_length())
-    present = np.zeros(1 << (bits - 3), np.uint8)
-    _mark(hashes, present)
-    return present
+Found = tuple[
+    npt.NDArray[np.int64],
+    npt.NDArray[np.int64],
+    npt.NDArray[np.float32],
+    npt.NDArray[np.float32],
+]
 
 
 def matches(
     index: Index, hashes: Hashes, offsets: Offsets, containment: float, jaccard: float
-) -> tuple[
-    npt.NDArray[np.int64],
-    npt.NDArray[np.int64],
-    npt.NDArray[np.float32],
-    npt.NDArray[np.float32],
-]:
+) -> Found:
     """All (document, held-out text, Jaccard, containment) where one reaches its threshold, sorted.
 
     Containment counts from MIN_SHINGLES shingles on both sides. Exact; linear in shingles and hits.
     Values are rounded to float32: do not compare them with the thresholds again.
 
     Raises:
-        ValueError: a threshold is not in (0, 1].
+        ValueError: a threshold is not in (0, 1], or below the least that the index was made for.
     """
+    least = float(index.least[0])
     for name, threshold in (("containment", containment), ("jaccard", jaccard)):
         if not 0 < threshold <= 1:
             raise ValueError(f"{name} = {threshold}: a threshold is above 0, at most 1")
+        if threshold < least:
+            raise ValueError(f"{name} = {threshold}: the index is for {least} and above")
     for array in index:  # one kind of array for the kernel, mapped from a file or not
         array.setflags(write=False)
-    document, heldout, shared = _count_shared(*index, hashes, offsets, containment, jaccard)
+    limit = border(least)
+    document, heldout = _candidates(*index[1:6], limit, hashes, offsets, least)
+    shared = _shared(*index[:2], hashes, offsets, document, heldout)
+    own, other = np.diff(offsets)[document], np.diff(index.offsets)[heldout]
+    similar, smaller = shared / (own + other - shared), np.minimum(own, other)
+    contained = shared / smaller
+    found = (similar >= jaccard) | ((smaller >= MIN_SHINGLES) & (contained >= containment))
+    document, heldout, similar, contained = (
+        column[found] for column in (document, heldout, similar, contained)
+    )
     order = np.lexsort((heldout, document))
-    document, heldout, shared = document[order], heldout[order], shared[order]
-    sizes = np.diff(offsets)[document], index.sizes[heldout]
-    similar = shared / (sizes[0] + sizes[1] - shared)
-    contained = shared / np.minimum(*sizes)
-    return document, heldout, similar.astype(np.float32), contained.astype(np.float32)
+    return (
+        document[order],
+        heldout[order],
+        similar[order].astype(np.float32),
+        contained[order].astype(np.float32),
+    )
 
 
 @kernel
-def _shift(entries: int) -> np.uint64:
-    """By how much a hash is shifted to be a number below `entries`, a power of two."""
-    shift = np.uint64(64)
-    while entries > 1:
-        entries >>= 1
-        shift -= np.uint64(1)
-    return shift
-
-
-@kernel
-def _mark(hashes: Array, present: Array) -> None:
-    shift = _shift(8 * len(present))
-    for h in hashes:
-        bit = h >> shift
-        present[bit >> np.uint64(3)] |= np.uint8(1) << np.uint8(bit & np.uint64(7))
-
-
-@kernel
-def _count_shared(
-    held: Array,
-    texts: Array,
-    sizes: Array,
+def _candidates(
+    held_offsets: Array,
+    entries: Array,
     directory: Array,
-    present: Array,
+    early: Array,
+    late: Array,
+    limit: np.uint64,
     hashes: Array,
     offsets: Array,
-    containment: float,
-    jaccard: float,
-) -> tuple[Array, Array, Array]:
-    shift, bit_shift = _shift(len(directory) - 1), _shift(8 * len(present))
-    counts = np.zeros(len(sizes), np.int64)
-    touched = np.empty(len(sizes), np.int64)
-    found = np.empty((16, 3), np.int64)  # document, held-out text, shared shingles
+    least: float,
+) -> tuple[Array, Array]:
+    """Documents and held-out texts that share enough of what is looked up.
+
+    Enough for the head of the smaller one: at least its head is looked up. What stands in `entries`
+    is not quite a hash, so that now and then one too many is counted, never one too few.
+    """
+    shift = shift_of(len(directory) - 1)
+    counts = np.zeros(len(held_offsets) - 1, np.int64)
+    touched = np.empty(len(counts), np.int64)
+    asked = np.empty(0, np.uint64)
+    begins, ends = np.empty(0, np.uint32), np.empty(0, np.uint32)
+    found = np.empty((16, 2), np.int64)
     num_found = 0
     for document in range(len(offsets) - 1):
+        own = hashes[offsets[document] : offsets[document + 1]]
+        if len(own) > len(asked):
+            asked = np.empty(2 * len(own), np.uint64)
+            begins, ends = np.empty(len(asked), np.uint32), np.empty(len(asked), np.uint32)
+        below = np.searchsorted(own, limit)
+        size = _marked(own[:below], early, asked, 0)
+        end = max(below, head(len(own), least))
+        for h in own[below:end]:  # of a head that reaches over the border
+            asked[size] = h
+            size += 1
+        size = _marked(own[end:], late, asked, size)
+        for i in range(size):
+            bucket = asked[i] >> shift
+            begins[i], ends[i] = directory[bucket], directory[bucket + np.uint64(1)]
         num_touched = 0
-        for h in hashes[offsets[document] : offsets[document + 1]]:
-            bit = h >> bit_shift
-            if not present[bit >> np.uint64(3)] >> np.uint8(bit & np.uint64(7)) & 1:
-                continue
-            bucket = h >> shift
-            for k in range(directory[bucket], directory[bucket + np.uint64(1)]):
-                if held[k] == h:
-                    text = texts[k]
+        for i in range(size):
+            low = asked[i] << (np.uint64(64) - shift) >> np.uint64(32)
+            for k in range(begins[i], ends[i]):
+                if entries[k] >> np.uint64(32) == low:
+                    text = np.int64(entries[k] & np.uint64(0xFFFFFFFF))
                     if counts[text] == 0:
                         touched[num_touched] = text
                         num_touched += 1
                     counts[text] += 1
-        size = offsets[document + 1] - offsets[document]
         for text in touched[:num_touched]:
             shared, counts[text] = counts[text], 0
-            smaller = min(size, sizes[text])
-            contained = smaller >= MIN_SHINGLES and shared / smaller >= containment
-            if not contained and shared / (size + sizes[text] - shared) < jaccard:
-                continue
-            if num_found == len(found):
-                found = np.concatenate((found, found))
-            found[num_found, 0], found[num_found, 1] = document, text
-            found[num_found, 2] = shared
-            num_found += 1
-    return found[:num_found, 0], found[:num_found, 1], found[:num_found, 2]
+            smaller = min(len(own), held_offsets[text + 1] - held_offsets[text])
+            if shared >= needed(smaller, least):
+                if num_found == len(found):
+                    found = np.concatenate((found, found))
+                found[num_found, 0], found[num_found, 1] = document, text
+                num_found += 1
+    return found[:num_found, 0].copy(), found[:num_found, 1].copy()
+
+
+@kernel
+def _marked(hashes: Array, bitmap: Array, out: Array, size: int) -> int:
+    """Append those hashes whose bit is set to `out[:size]`; return the new size. Without a branch
+    for each: the next bits are on their way while one is waited for."""
+    shift = shift_of(8 * len(bitmap))
+    for h in hashes:
+        bit = h >> shift
+        out[size] = h
+        is_set = bitmap[bit >> np.uint64(3)] >> np.uint8(bit & np.uint64(7)) & 1
+        size = int(size + is_set)
+    return size
+
+
+@kernel
+def _shared(
+    held: Array, held_offsets: Array, hashes: Array, offsets: Array, documents: Array, texts: Array
+) -> Array:
+    """How many shingles each of these documents has in common with this held-out text."""
+    shared = np.zeros(len(documents), np.int64)
+    for pair in range(len(documents)):
+        i, end_i = offsets[documents[pair]], offsets[documents[pair] + 1]
+        j, end_j = held_offsets[texts[pair]], held_offsets[texts[pair] + 1]
+        while i < end_i and j < end_j:
+            left, right = hashes[i], held[j]
+            shared[pair] += left == right
+            i += left <= right
+            j += right <= left
+    return shared

@@ -228,7 +228,7 @@ def _choose(job: Job) -> dict[str, Any]:
         texts,
         {shard.part: shard.source for shard in job.shards},
     )
-    heldout_index.write(job.root, job.settings.near.ngram)
+    heldout_index.write(job.root, held, job.settings.near)
     return chosen | {
         "independent_records": len(texts) + len(rejected),
         "independent_rejected": len(rejected),

@@ -24,7 +24,7 @@ from pipeline.settings import CorpusSettings
 from pipeline.shards import Shard
 from pipeline.stages import JOINS, PART_STAGES, TEXT_STAGES, Job
 from pipeline.tokenizer import Encoder
-from pipeline.transforms import heldout
+from pipeline.transforms import heldout, heldout_index
 
 FILTERS = Path(__file__).resolve().parent.parent / "filters"
 TRANSFORMS = "pipeline.transforms"
@@ -60,7 +60,7 @@ def make_job(
             [
                 given.independent_version(held),
                 [file_hash(frozen.paths(root)[0]) for root in given.kept_folders(held)],
-                [near["ngram"], folding],
+                [heldout_index.least(held, settings.near), near["ngram"], folding],
                 [code(f"{TRANSFORMS}.heldout_index"), code("pipeline.given")],
             ],
         ),

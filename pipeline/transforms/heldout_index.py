@@ -1,24 +1,25 @@
 """The shingles of all held-out texts as files, which all workers of a machine map: their pages are
-in memory once, and go when memory is short. Of 100 MB of held-out text, 17 million shingles are
-280 MB; each worker on its own would hold them, and twice as much while it builds them.
-`heldout.max_documents` bounds the text of a source.
+in memory once, and go when memory is short. `heldout.max_documents` bounds the text of a source; of
+100 MB of held-out text, 17 million shingles, 170 MB are looked up, mostly in a third of them.
 """
 
 from __future__ import annotations
 
 import functools
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow.parquet as pq
 
-from dedup import contamination
-from dedup.contamination import Index
-from dedup.shingles import shingles
+from dedup.postings import Index, build_index
+from dedup.shingles import Offsets, shingles
 from pipeline import frozen
 from pipeline.files import replacing
+
+if TYPE_CHECKING:
+    from pipeline.settings import Heldout, Near
 
 SLICE_ROWS = 512  # held-out texts whose shingles are made together
 
@@ -27,53 +28,55 @@ def outputs(root: Path) -> list[Path]:
     return [root / "heldout" / "index" / f"{name}.npy" for name in Index._fields]
 
 
-def write(root: Path, ngram: int) -> None:
-    """Index what heldout/documents.parquet holds."""
-    runs, sizes = [], [np.zeros(0, np.int64)]
-    first = 0
-    documents = pq.ParquetFile(frozen.paths(root)[1])
-    for batch in documents.iter_batches(SLICE_ROWS, columns=["text"]):
-        hashes, offsets = shingles(batch.column(0), ngram)
-        runs.append(contamination.by_hash(hashes, offsets, first))
-        sizes.append(np.diff(offsets))
-        first += len(batch)
-    runs = runs or [(np.zeros(0, np.uint64), np.zeros(0, np.int32))]
-    num = sum(len(hashes) for hashes, _ in runs)
-    hashes_path, texts_path, sizes_path, directory_path, present_path = outputs(root)
-    with (
-        replacing(hashes_path) as hashes_file,
-        replacing(texts_path) as texts_file,
-        replacing(directory_path) as directory_file,
-        replacing(present_path) as present_file,
-    ):
-        with open(hashes_file, "wb") as hashes_out, open(texts_file, "wb") as texts_out:
-            for out, kind in ((hashes_out, "<u8"), (texts_out, "<i4")):
-                header = {"descr": kind, "fortran_order": False, "shape": (num,)}
-                np.lib.format.write_array_header_1_0(out, header)
-            for piece_hashes, piece_texts in contamination.sorted_pieces(runs):
-                hashes_out.write(piece_hashes.data)
-                texts_out.write(piece_texts.data)
-        _save(directory_file, contamination.directory(_mapped(hashes_file)))
-        _save(present_file, contamination.presence(_mapped(hashes_file)))
-    with replacing(sizes_path) as sizes_file:
-        _save(sizes_file, np.concatenate(sizes))
+def write(root: Path, heldout: Heldout, near: Near) -> None:
+    """Index what heldout/documents.parquet holds, for these thresholds."""
+    shingles_path, *others = outputs(root)
+    with replacing(shingles_path) as temporary:
+        offsets = _write_shingles(frozen.paths(root)[1], near.ngram, temporary)
+        index = build_index(_mapped(temporary), offsets, least(heldout, near))
+        for path in others:
+            with replacing(path) as beside, open(beside, "wb") as file:  # np.save would rename it
+                np.save(file, getattr(index, path.stem))
+
+
+def least(heldout: Heldout, near: Near) -> float:
+    """The lowest threshold that is asked for: all settings of matches that the index depends on."""
+    return min(heldout.containment, near.threshold)
+
+
+def _write_shingles(documents: Path, ngram: int, path: Path) -> Offsets:
+    """The shingles of all texts, one text after another; returns where each begins."""
+    sizes = [np.zeros(1, np.int64)]
+    with open(path, "wb") as file:
+        _write_header(file, 0)
+        for batch in pq.ParquetFile(documents).iter_batches(SLICE_ROWS, columns=["text"]):
+            hashes, offsets = shingles(batch.column(0), ngram)
+            sizes.append(np.diff(offsets))
+            file.write(hashes.data)
+        offsets = np.cumsum(np.concatenate(sizes))
+        file.seek(0)
+        _write_header(file, int(offsets[-1]))  # numpy leaves room for the number of rows to grow
+    return offsets
+
+
+def _write_header(file: Any, num: int) -> None:
+    header = {"descr": "<u8", "fortran_order": False, "shape": (num,)}
+    np.lib.format.write_array_header_1_0(file, header)
 
 
 def read(root: Path) -> Index:
-    """The index, mapped; once a process, as long as the file stays the same."""
-    return _read(root, outputs(root)[0].stat().st_mtime_ns)
+    """The index, mapped; once a process, as long as the file stays the same. But for the shingles,
+    which only candidates are compared with: their pages go with what is returned."""
+    shingles_path = outputs(root)[0]
+    mapped = _read(root, shingles_path.stat().st_mtime_ns)
+    return Index(_mapped(shingles_path), *mapped)
 
 
 @functools.lru_cache(maxsize=1)
-def _read(root: Path, version: int) -> Index:
+def _read(root: Path, version: int) -> list[npt.NDArray[Any]]:
     del version  # part of the cache's key
-    return Index(*map(_mapped, outputs(root)))
+    return [_mapped(path) for path in outputs(root)[1:]]
 
 
 def _mapped(path: Path) -> Any:
     return np.load(path, mmap_mode="r").view(np.ndarray)
-
-
-def _save(path: Path, array: npt.NDArray[Any]) -> None:
-    with open(path, "wb") as file:  # a path would get another suffix
-        np.save(file, array)

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.contamination import MIN_SHINGLES, build_index, by_hash, matches, sorted_pieces
+from dedup.contamination import MIN_SHINGLES, matches
+from dedup.postings import build_index
 from dedup.shingles import shingles
 
 # Hashes that share top bits, that are extreme, that repeat across sets.
@@ -44,27 +45,37 @@ THRESHOLDS = st.sampled_from([0.5, 0.8, 1.0])
 def test_matches_are_the_definition(
     documents: list[set[int]], heldout: list[set[int]], containment: float, jaccard: float
 ) -> None:
-    found = matches(build_index(*_flat(heldout)), *_flat(documents), containment, jaccard)
+    index = build_index(*_flat(heldout), min(containment, jaccard))
+    found = matches(index, *_flat(documents), containment, jaccard)
     expected = _defined(documents, heldout, containment, jaccard)
     assert list(zip(*found, strict=True)) == expected
 
 
-@given(SETS, st.integers(1, 3))
-def test_an_index_is_the_same_from_pieces(heldout: list[set[int]], size: int) -> None:
-    """Each hash once a text, ascending, texts ascending; however many texts are taken together."""
-    runs = [
-        by_hash(*_flat(heldout[first : first + size]), first)
-        for first in range(0, max(1, len(heldout)), size)
-    ]
-    hashes, texts = (np.concatenate(c) for c in zip(*sorted_pieces(runs), strict=True))
-    whole = build_index(*_flat(heldout))
-    expected = sorted((h, t) for t, found in enumerate(heldout) for h in found)
-    assert list(zip(hashes.tolist(), texts.tolist(), strict=True)) == expected
-    assert (whole.hashes.tolist(), whole.texts.tolist()) == (hashes.tolist(), texts.tolist())
+@pytest.mark.parametrize("least", [0.05, 0.3, 0.8, 0.97, 1.0])
+def test_matches_of_uniform_hashes_are_the_definition(least: float) -> None:
+    """Of 1 to 400 shingles, as those of texts: copies that lack some, have more, are cut or mixed,
+    so that what is shared lies on both sides of the threshold."""
+    random = np.random.default_rng([17, round(100 * least)])
+
+    def some(num: int) -> set[int]:
+        return set(random.integers(0, 2**64, num, np.uint64).tolist())
+
+    heldout = [some(int(random.integers(1, 400))) for _ in range(40)]
+    documents = [some(100), set[int]()]
+    for held in heldout:
+        members = np.array(sorted(held), np.uint64)
+        for share in (1, least, least - 0.02, random.random()):
+            kept = random.choice(members, round(len(members) * max(share, 0)), replace=False)
+            documents += [set(kept.tolist()), {*kept.tolist(), *some(int(random.integers(300)))}]
+    index = build_index(*_flat(heldout), least)
+    found = matches(index, *_flat(documents), least, max(least, 0.8))
+    expected = _defined(documents, heldout, least, max(least, 0.8))
+    assert list(zip(*found, strict=True)) == expected
+    assert len(expected) > 80
 
 
 def _texts(documents: list[str], heldout: list[str]) -> list[tuple[int, int]]:
-    index = build_index(*shingles(pa.array(heldout, pa.string())))
+    index = build_index(*shingles(pa.array(heldout, pa.string())), 0.8)
     found = matches(index, *shingles(pa.array(documents, pa.string())), 0.8, 0.8)
     return list(zip(found[0].tolist(), found[1].tolist(), strict=True))
 
@@ -97,8 +108,10 @@ def test_no_heldout_texts_no_matches() -> None:
 
 
 def test_wrong_threshold_is_refused() -> None:
-    index = build_index(*_flat([{1}]))
+    index = build_index(*_flat([{1}]), 0.5)
     with pytest.raises(ValueError, match="containment = 0: a threshold is above 0, at most 1"):
         matches(index, *_flat([{1}]), 0, 0.8)
     with pytest.raises(ValueError, match=r"jaccard = 1\.1: a threshold is above 0, at most 1"):
         matches(index, *_flat([{1}]), 0.8, 1.1)
+    with pytest.raises(ValueError, match=r"jaccard = 0\.4: the index is for 0\.5 and above"):
+        matches(index, *_flat([{1}]), 0.8, 0.4)

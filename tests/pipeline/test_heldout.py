@@ -343,7 +343,7 @@ HELD = " ".join(f"word{n}" for n in range(40))
 
 
 def match_part(root: Path, held: Heldout, near: Near) -> dict[str, Any]:
-    heldout_index.write(root, near.ngram)
+    heldout_index.write(root, held, near)
     stages = {"matches": heldout_match.match(root, held, near, 0)}
     return sweep(root, 0, stages, near.ngram)["matches"].counters
 

@@ -8,9 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dedup.contamination import build_index
+from dedup.postings import build_index
 from dedup.shingles import shingles
 from pipeline import schema
+from pipeline.settings import Heldout, Near
 from pipeline.tables import write_rows
 from pipeline.transforms import heldout_index
 
@@ -25,9 +26,9 @@ def test_the_mapped_index_is_the_one_made_in_memory(tmp_path: Path, texts: list[
         for n, text in enumerate(texts)
     ]
     write_rows(tmp_path / "heldout/documents.parquet", schema.HELDOUT, rows)
-    heldout_index.write(tmp_path, 5)
+    heldout_index.write(tmp_path, Heldout(containment=0.7), Near())
     found = heldout_index.read(tmp_path)
-    made = build_index(*shingles(pa.array(texts, pa.string()), 5))
+    made = build_index(*shingles(pa.array(texts, pa.string()), 5), 0.7)
     for mapped, array in zip(found, made, strict=True):
         assert mapped.dtype == array.dtype
         assert mapped.tolist() == array.tolist()

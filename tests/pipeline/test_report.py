@@ -64,7 +64,7 @@ def corpus(root: Path, num_parts: int) -> Path:
     none, sources = schema.HELDOUT.empty_table(), dict.fromkeys(parts, "web")
     chosen = heldout.choose(root, HELDOUT, none, none, sources)
     chosen["independent_rejected"] = 0
-    heldout_index.write(root, Near().ngram)
+    heldout_index.write(root, HELDOUT, Near())
     for part in parts:
         stages = {"sign": near.sign(root, Near(), part)}
         stages |= {"match": heldout_match.match(root, HELDOUT, Near(), part)}
