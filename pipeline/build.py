@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 
 import apache_beam as beam
 
-from pipeline import turns
+from pipeline import disk, turns
 from pipeline.run import here, run_join, run_part, run_sweep
 from pipeline.shards import Shard
 from pipeline.stages import JOINS, Job
@@ -100,15 +100,18 @@ class Spread(beam.PTransform):
 
 
 def _part(shard: Shard, job: Job, stage: str) -> Shard:
-    return run_part(job, stage, shard)
+    with disk.explained(job.root):
+        return run_part(job, stage, shard)
 
 
 def _sweep(shard: Shard, job: Job, stages: tuple[str, ...]) -> Shard:
-    return run_sweep(job, stages, shard)
+    with disk.explained(job.root):
+        return run_sweep(job, stages, shard)
 
 
 def _join(group: tuple[int, Iterable[int]], job: Job, stage: str) -> int:
-    return run_join(job, stage, _key(group))
+    with disk.explained(job.root):
+        return run_join(job, stage, _key(group))
 
 
 def _to_partitions(_: object, partitions: int) -> Iterator[tuple[int, int]]:

@@ -16,6 +16,8 @@ from typing import Any, TypeVar, get_args
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from pipeline import disk
+
 # What pydantic says in Python's terms, by its name for the error; {} are filled by pydantic.
 _NUMBER = "expected a number, as in 0.05, which is 5 %"
 _WHOLE_NUMBER = "expected a whole number, as in 64"
@@ -78,7 +80,7 @@ def load(path: str | Path, model: type[Model]) -> Model:
             f"{path}: not readable as YAML: it holds bytes that no text has"
         ) from None
     except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror}") from None
+        raise ConfigError(disk.told(error) or f"{path}: {error.strerror}") from None
     if not isinstance(raw, dict):
         found = "nothing" if raw is None else type(raw).__name__
         raise ConfigError(f"{path}: expected `key: value` lines, found {found}")

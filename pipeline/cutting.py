@@ -11,11 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pipeline import forks
+from pipeline import disk, forks
 from pipeline.clock import telling
 from pipeline.config import ConfigError
 from pipeline.corpus import CorpusError
-from pipeline.files import OUR_DISK
 from pipeline.ranges import ReadError
 from pipeline.readers import Piece
 from pipeline.readers.files import content_hash, file_size, file_version
@@ -100,4 +99,4 @@ def _cut(root: Path, shard_bytes: int, strict: bool, named: File) -> Cut | Excep
 
 def _is_ours(error: OSError, root: Path) -> bool:
     """Is it the corpus that cannot be written, and not an input file that cannot be read?"""
-    return error.errno in OUR_DISK or Path(str(error.filename or "")).is_relative_to(root)
+    return error.errno in disk.OURS or Path(str(error.filename or "")).is_relative_to(root)

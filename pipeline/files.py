@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import shutil
@@ -13,10 +12,10 @@ from typing import Any
 
 import xxhash
 
+from pipeline import disk
+
 CHUNK_BYTES = 1 << 20
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 SEAL = "seal"  # key of sealed JSON: hash of the rest
-OUR_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)  # no fault of an input file
 
 
 def part_name(part: int, suffix: str = "parquet") -> str:
@@ -34,7 +33,7 @@ def replacing(path: Path) -> Iterator[Path]:
     The temporary name carries the process id, so that a killed attempt never meets a live one.
 
     Raises:
-        OSError: the disk is full; names the path and the remedy.
+        OSError: a disk refuses (see disk.py); names `path`, never the temporary one.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
@@ -44,12 +43,10 @@ def replacing(path: Path) -> Iterator[Path]:
             os.fsync(file.fileno())
         os.replace(temporary, path)
     except OSError as error:
-        if error.errno not in FULL:
+        ours = error.filename is None or Path(error.filename) == temporary
+        if not ours or error.errno not in disk.REFUSED:
             raise
-        remedy = "free some or choose another disk, and call again: what was finished is kept"
-        raise OSError(
-            error.errno, f"{os.strerror(error.errno or 0)}; {remedy}", str(path)
-        ) from error
+        raise OSError(error.errno, os.strerror(error.errno), str(path)) from error
     finally:
         temporary.unlink(missing_ok=True)
 

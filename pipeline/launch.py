@@ -21,6 +21,7 @@ from apache_beam.transforms.environments import EmbeddedPythonGrpcEnvironment, E
 
 from pipeline.build import build
 from pipeline.corpus import CorpusError
+from pipeline.disk import KEPT
 from pipeline.runners import Chosen
 from pipeline.stages import Job
 
@@ -73,8 +74,8 @@ def run(job: Job, chosen: Chosen, shown: AbstractContextManager[None]) -> None:
         if mended is None:
             raise
         message, step = mended.groups()
-        remedy = "mend it and call again: finished parts are kept"
-        raise CorpusError(f"{job.root}: step {step!r} failed: {message}; {remedy}") from None
+        remedy = "" if KEPT in message else f"; mend it and {KEPT}"
+        raise CorpusError(f"{job.root}: step {step!r} failed: {message}{remedy}") from None
 
 
 def _run_local(job: Job, name: str, num_workers: int, shown: AbstractContextManager[None]) -> None:

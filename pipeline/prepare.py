@@ -24,6 +24,7 @@ from pipeline import (
     attach,
     corpus,
     damage,
+    disk,
     finished,
     forks,
     frozen,
@@ -91,7 +92,7 @@ def prepare(
     frozen.check(root, settings.heldout, given.kept_folders(settings.heldout))
     found = f"{counted(len(files), 'input file')} of {counted(len(settings.inputs), 'source')}"
     print(f"reading {found}", file=sys.stderr)
-    with corpus.locked(root):
+    with corpus.locked(root), disk.explained(root):
         damaged = damage.damaged(root) if verify else []
         for name in damaged:
             print(f"damaged, made again: {root / name}", file=sys.stderr)
@@ -113,6 +114,8 @@ def prepare(
             remove_temporaries(root)
             publish.begin(root)
             if made:
+                if short := disk.shortage(root, sum(shard.text_bytes for shard in shards)):
+                    print(short, file=sys.stderr)
                 _run(job, runner, made)
                 if "ingest" in made:
                     require_unchanged(root)

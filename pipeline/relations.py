@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from filters.presets import PRESETS, expression, needs
-from pipeline.corpus import manifest, part_paths
+from pipeline.corpus import CorpusError, manifest, part_paths
 from pipeline.syntax import quoted, text_literal
 
 # columns of `documents` that other names stand on
@@ -81,6 +81,11 @@ class Corpus:
         paths = [str(path) for path in part_paths(self.root, name)]
         file = self.root / f"{name}.parquet"
         paths += [str(file)] if file.exists() else []
+        if not paths and not columns.names:
+            raise CorpusError(
+                f"{self.root}: nothing is left of the table {name}, though the corpus is finished; "
+                "`assay prepare` makes it again"
+            )
         if not paths:
             empty = f"empty {name}"
             self.connection.register(empty, columns.empty_table())

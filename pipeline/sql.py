@@ -20,6 +20,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from pipeline.corpus import CorpusError
 from pipeline.relations import Corpus, View
 from pipeline.syntax import (
     SqlError,
@@ -72,9 +73,15 @@ def connect(
     listed = ", ".join(map(text_literal, sorted(allowed)))
     connection.execute(f"set allowed_directories = [{listed}]")
     connection.execute("set enable_external_access = false")
-    for name, view in views.items():
-        if name == "documents" or corpus.asked(name):
-            connection.execute(f"create view {quoted(name)} as {view(corpus)}")
+    try:
+        for name, view in views.items():
+            if name == "documents" or corpus.asked(name):
+                connection.execute(f"create view {quoted(name)} as {view(corpus)}")
+    except duckdb.IOException as error:
+        raise CorpusError(
+            f"{root}: {str(error).splitlines()[0]}; let this user read it; what is damaged "
+            "`assay prepare --verify` makes again"
+        ) from None
     connection.execute("set lock_configuration = true")
     return connection
 

@@ -34,12 +34,15 @@ from typing import Any, ClassVar, NoReturn
 import grpc
 from apache_beam.portability.api import beam_fn_api_pb2
 from apache_beam.runners.portability.fn_api_runner import worker_handlers
-from apache_beam.runners.worker.sdk_worker import SdkHarness
+from apache_beam.runners.worker import sdk_worker
 from apache_beam.transforms.environments import Environment
 
 import pipeline.build  # noqa: F401 (what a worker runs, loaded once by the fork server)
 from pipeline import forks, heap
 from pipeline.stages import Job
+
+# It prints the trace of a failed step in each worker; the process that runs the pipeline tells.
+vars(sdk_worker)["print"] = lambda *_, **__: None
 
 # Records are 30,000 small objects a second, none in a cycle: the collector took 7 % of a run over
 # short documents. What is loaded stays: no need to walk it, nor to write into pages shared by fork.
@@ -213,7 +216,7 @@ def _without_broken_streams(failed: threading.ExceptHookArgs) -> None:
 def _work(address: str, worker_id: str) -> None:
     """The life of a worker process."""
     threading.Thread(target=forks.end_with_parent, daemon=True).start()
-    SdkHarness(
+    sdk_worker.SdkHarness(
         address,
         worker_id=worker_id,
         state_cache_size=worker_handlers.STATE_CACHE_SIZE_MB << 20,

@@ -18,6 +18,8 @@ import sys
 import traceback
 from collections.abc import Sequence
 
+from pipeline import disk
+
 VERBS: dict[str, tuple[str, str]] = {
     "prepare": ("pipeline.commands:prepare", "raw files to a measured, tokenized corpus"),
     "sql": ("mixtures.commands:sql", "ask a corpus with one SELECT"),
@@ -80,7 +82,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         if not _meant_for_user(error):
             raise
         notes = "".join(f"\n{note}" for note in getattr(error, "__notes__", ()))
-        print(f"assay {verb}: {error}{notes}", file=sys.stderr)
+        of_disk = disk.told(error) if isinstance(error, OSError) else None
+        message = of_disk or str(error)
+        print(f"assay {verb}: {message}{notes}", file=sys.stderr)
         return 2
 
 
@@ -97,7 +101,7 @@ def _meant_for_user(error: ValueError | OSError) -> bool:
     An OSError that names a file (not found, no permission, disk full) is the user's to mend.
     """
     if isinstance(error, OSError):
-        return error.filename is not None
+        return error.filename is not None or error.errno in disk.REFUSED
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     return str(frames[-1].f_globals.get("__name__", "")).split(".")[0] in PACKAGES
 

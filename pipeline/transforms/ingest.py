@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from pipeline import schema
-from pipeline.files import OUR_DISK, part_name
+from pipeline import disk, schema
+from pipeline.files import part_name
 from pipeline.readers import Bad, Piece, Record, Rows, place_of
 from pipeline.readers.formats import read_rows
 from pipeline.readers.streams import DamagedShardError
@@ -86,7 +86,7 @@ def _readable(
     except DamagedShardError:
         raise
     except Exception as error:  # whatever a decoder, a disk or a store makes of a bad file
-        if isinstance(error, OSError) and error.errno in OUR_DISK:
+        if isinstance(error, OSError) and error.errno in disk.OURS:
             raise
         reason = f"{type(error).__name__}: {error}"
         if not tolerant:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import tiny_corpus
 
 from filters.presets import expression
 from pipeline import schema
+from pipeline.corpus import CorpusError
 from pipeline.sql import ask, connect
 from pipeline.sql_commands import main
 from pipeline.syntax import SqlError, names_in, tree_of
@@ -209,3 +211,17 @@ def test_the_two_mistakes_that_everyone_makes_are_answered(root: Path) -> None:
     macros = {"selected": lambda connection, path: "documents"}
     with pytest.raises(SqlError, match=r"selected is a table: ... from selected\('mixture.yaml'\)"):
         rows(root, "select 1 from documents where selected('m.yaml')", macros=macros)
+
+
+def test_files_that_are_gone_or_cannot_be_opened_are_named(tmp_path: Path) -> None:
+    root = tiny_corpus.write(tmp_path / "tiny")
+    counts = root / "tokens" / tiny_corpus.TOKENIZER_HASH / "counts"
+    first = root / "documents" / "part-00000.parquet"
+    first.unlink()
+    first.symlink_to("nowhere")
+    with pytest.raises(CorpusError, match=r"IO Error: .*part-00000.parquet.*; let this user read"):
+        rows(root, "from documents")
+    shutil.rmtree(counts)
+    (root / "documents" / "part-00000.parquet").unlink()
+    with pytest.raises(CorpusError, match=r"nothing is left of the table tokens/.*/counts, though"):
+        rows(root, "select num_tokens from documents")
