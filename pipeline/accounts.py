@@ -4,61 +4,138 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline import store
-from pipeline.corpus import CorpusError, record_path
+from pipeline import store, timings
+from pipeline.corpus import CorpusError
 from pipeline.files import part_name, read_json, read_sealed
 from pipeline.planning import too_many
 from pipeline.ranges import open_file
 from pipeline.settings import CorpusSettings
 from pipeline.shards import unreadable_files
-from pipeline.stages import JOINS, Job
+from pipeline.stages import JOINS, TEXT_STAGES, Job
+from pipeline.staleness import Fingerprints, records
 
 # Reasons of streams.BrokenStream, and of what ends early without being packed.
 BROKEN = re.compile("truncated_|damaged_|not_(gzip|zstd|bzip2|xz)$")
 
 
-def records_of(job: Job, stage: str) -> list[dict[str, Any]]:
-    """The commit records of a stage, by part or partition."""
-    parts = range(JOINS[stage].partitions(job)) if stage in JOINS else job.parts
-    return [read_json(record_path(job.root, job.record_name(stage), part)) for part in parts]
+@dataclass
+class Accounts:
+    """What the commit records of a finished run say. Each is read once, and let go of: 140,000 of
+    10,000 parts would be 500 MB."""
+
+    bad_files: list[dict[str, str]]  # source, file and reason of each input file that failed
+    # Source, file and detail of each compressed file whose stream broke: what stands behind the
+    # fault is missing, and what stands before it may be spoilt (gzip checks a member at its end).
+    broken_files: list[dict[str, str]] = field(default_factory=list)
+    files: dict[str, Counter[str]] = field(default_factory=dict)  # by source/file: see add_files
+    reasons: Counter[str] = field(default_factory=Counter)  # of rejects
+    parts: dict[int, tuple[int, int]] = field(default_factory=dict)  # documents, bytes of text
+    hashes: dict[str, str] = field(default_factory=dict)  # of what part stages made, by path
+    stages: dict[str, dict[str, Any]] = field(default_factory=dict)  # as corpus.json keeps them
+    timings: dict[str, pa.Table] = field(default_factory=dict)  # rows, by folder of the records
 
 
-def file_accounts(ingested: list[dict[str, Any]]) -> dict[str, dict[str, int]]:
-    """Records, kept, rejected (and not_sampled) of each `source/file` over all its shards."""
-    accounts: dict[str, Counter[str]] = {}
-    for record in ingested:
-        counters = record["counters"]
-        for file, counts in counters["files"].items():
-            accounts.setdefault(f"{counters['source']}/{file}", Counter()).update(counts)
-    return {file: dict(counts) for file, counts in sorted(accounts.items())}
+def add_up(job: Job) -> Accounts:
+    """Every record of every input file is kept or rejected, and every stage saw every document.
+
+    Raises:
+        CorpusError: a sum does not add up; names the file or part. More input files failed than
+            `max_bad_files`; names them.
+    """
+    found = Accounts(unreadable_files(job.root))
+    prints = Fingerprints(job)
+    for stage in job.stages:
+        rows, totals = [], Counter[str]()
+        for record in records(job, prints, stage):
+            assert record is not None, f"{stage} was not made"
+            if stage == "ingest":
+                _add_ingested(job, found, record)
+            elif stage in TEXT_STAGES:
+                _check_documents(job, found, record)
+            text_bytes = None
+            if stage not in JOINS:
+                found.hashes |= {path: o["xxh3"] for path, o in record["outputs"].items()}
+                text_bytes = found.parts[record["part"]][1]
+            totals.update({k: v for k, v in record["counters"].items() if isinstance(v, int)})
+            rows.append(timings.row(record, text_bytes))
+        found.stages[stage] = {
+            "fingerprint": prints.own[stage],
+            "totals": dict(totals),
+            "seconds": round(sum(row["seconds"] for row in rows), 3),
+            "cpu_seconds": round(sum(row["cpu_seconds"] for row in rows), 3),
+        }
+        found.timings[job.record_name(stage)] = timings.table(rows)
+        if stage == "ingest":
+            _close_ingest(job, found)
+    return found
 
 
-def bad_files(job: Job) -> list[dict[str, str]]:
-    """Source, file and reason of each input file that failed, once."""
-    found = {(b["source"], b["file"]): b for b in unreadable_files(job.root)}
-    for record in records_of(job, "ingest"):
-        source = record["counters"]["source"]
-        for bad in record["counters"].get("bad_files", ()):
-            found.setdefault((source, bad["file"]), {"source": source, **bad})
-    return [found[key] for key in sorted(found)]
+def add_files(files: dict[str, Counter[str]], ingested: dict[str, Any]) -> None:
+    """Add what a record of ingest says to the records, kept, rejected (and not_sampled) of each
+    `source/file`."""
+    counters = ingested["counters"]
+    for file, counts in counters["files"].items():
+        files.setdefault(f"{counters['source']}/{file}", Counter()).update(counts)
 
 
-def broken_files(job: Job) -> list[dict[str, str]]:
-    """Source, file and detail of each compressed file whose stream broke: what stands behind the
-    fault is missing, and what stands before it may be spoilt (gzip checks a member at its end)."""
-    found: list[dict[str, str]] = []
-    for record in records_of(job, "ingest"):
-        if any(map(BROKEN.match, record["counters"]["reasons"])):
-            name = f"rejects/{part_name(record['part'])}"
-            with open_file(store.location(job.root, name, record["outputs"][name])) as file:
-                rejects = pq.read_table(file, columns=["source", "file", "reason", "detail"])
-            found += [row for row in rejects.to_pylist() if BROKEN.match(row.pop("reason"))]
-    return sorted(found, key=lambda row: (row["source"], row["file"]))
+def _add_ingested(job: Job, found: Accounts, record: dict[str, Any]) -> None:
+    name, counters = part_name(record["part"]), record["counters"]
+    kept = _rows(job, record, f"documents/{name}")
+    rejected = _rows(job, record, f"rejects/{name}")
+    if kept != counters["documents"] or rejected != sum(counters["reasons"].values()):
+        raise CorpusError(
+            f"{job.root}: part {record['part']} holds {kept} documents and {rejected} rejects, "
+            f"its record says {counters['documents']} and {sum(counters['reasons'].values())}"
+        )
+    add_files(found.files, record)
+    found.reasons.update(counters["reasons"])
+    found.parts[record["part"]] = counters["documents"], counters["bytes"]
+    found.bad_files += [{"source": counters["source"], **b} for b in counters.get("bad_files", ())]
+    if any(map(BROKEN.match, counters["reasons"])):
+        path = f"rejects/{name}"
+        with open_file(store.location(job.root, path, record["outputs"][path])) as file:
+            rejects = pq.read_table(file, columns=["source", "file", "reason", "detail"])
+        found.broken_files += [r for r in rejects.to_pylist() if BROKEN.match(r.pop("reason"))]
+
+
+def _close_ingest(job: Job, found: Accounts) -> None:
+    """All input files have been read: what stands of each over all its shards."""
+    once = {(bad["source"], bad["file"]): bad for bad in reversed(found.bad_files)}
+    found.bad_files = [once[key] for key in sorted(once)]
+    found.broken_files.sort(key=lambda row: (row["source"], row["file"]))
+    bad = [f"{b['source']}/{b['file']}: {b['reason']}" for b in found.bad_files]
+    if len(bad) > job.settings.max_bad_files:
+        raise CorpusError(too_many(bad, job.settings.max_bad_files))
+    for file, counts in sorted(found.files.items()):
+        if counts["records"] != counts["kept"] + counts["rejected"] + counts["not_sampled"]:
+            raise CorpusError(f"{job.root}: input {file} does not add up: {dict(counts)}")
+    found.stages["ingest"]["totals"] |= {
+        key: sum(counts[key] for counts in found.files.values())
+        for key in ("records", "kept", "rejected", "not_sampled")
+    } | {"reasons": dict(sorted(found.reasons.items()))}
+
+
+def _check_documents(job: Job, found: Accounts, record: dict[str, Any]) -> None:
+    measured, (documents, _) = record["counters"]["documents"], found.parts[record["part"]]
+    if measured != documents:
+        raise CorpusError(
+            f"{job.root}: stage {record['stage']} measured {measured} of {documents} documents of "
+            f"part {record['part']}"
+        )
+
+
+def _rows(job: Job, record: dict[str, Any], name: str) -> int:
+    """Rows of a file by its footer, which a store gives without the rest."""
+    with open_file(store.location(job.root, name, record["outputs"][name])) as file:
+        rows: int = pq.read_metadata(file).num_rows
+    return rows
 
 
 def parts_with_bad_files(root: Path) -> list[int]:
@@ -80,69 +157,3 @@ def empty_fields(root: Path, settings: CorpusSettings) -> list[tuple[str, str]]:
         for field in item.keep
         if item.source in filled and not filled[item.source][field]
     ]
-
-
-def check(job: Job) -> None:
-    """Every record of every input file is kept or rejected, and every stage saw every document.
-
-    Raises:
-        CorpusError: a sum does not add up; names the file or part. More input files failed than
-            `max_bad_files`; names them.
-    """
-    bad = [f"{b['source']}/{b['file']}: {b['reason']}" for b in bad_files(job)]
-    if len(bad) > job.settings.max_bad_files:
-        raise CorpusError(too_many(bad, job.settings.max_bad_files))
-    ingested = records_of(job, "ingest")
-    for file, c in file_accounts(ingested).items():
-        if c["records"] != c["kept"] + c["rejected"] + c.get("not_sampled", 0):
-            raise CorpusError(f"{job.root}: input {file} does not add up: {c}")
-    for record in ingested:
-        name, counters = part_name(record["part"]), record["counters"]
-        kept = _rows(job, record, f"documents/{name}")
-        rejected = _rows(job, record, f"rejects/{name}")
-        if kept != counters["documents"] or rejected != sum(counters["reasons"].values()):
-            raise CorpusError(
-                f"{job.root}: part {record['part']} holds {kept} documents and {rejected} rejects, "
-                f"its record says {counters['documents']} and {sum(counters['reasons'].values())}"
-            )
-    documents = {r["part"]: r["counters"]["documents"] for r in ingested}
-    for stage in ("signals/language", *job.sweep):
-        for record in records_of(job, stage):
-            if record["counters"]["documents"] != documents[record["part"]]:
-                raise CorpusError(
-                    f"{job.root}: stage {stage} measured {record['counters']['documents']} of "
-                    f"{documents[record['part']]} documents of part {record['part']}"
-                )
-
-
-def totals(job: Job) -> dict[str, dict[str, Any]]:
-    """What corpus.json keeps of each stage: fingerprint, summed counters, seconds."""
-    stages: dict[str, dict[str, Any]] = {}
-    for stage in job.stages:
-        records = records_of(job, stage)
-        summed: Counter[str] = Counter()
-        for record in records:
-            summed.update({k: v for k, v in record["counters"].items() if isinstance(v, int)})
-        stages[stage] = {
-            "fingerprint": dict(job.prints)[stage],
-            "totals": dict(summed),
-            "seconds": round(sum(r["seconds"] for r in records), 3),
-            "cpu_seconds": round(sum(r["cpu_seconds"] for r in records), 3),
-        }
-    ingested = records_of(job, "ingest")
-    accounts = file_accounts(ingested).values()
-    reasons: Counter[str] = Counter()
-    for record in ingested:
-        reasons.update(record["counters"]["reasons"])
-    stages["ingest"]["totals"] |= {
-        key: sum(c.get(key, 0) for c in accounts)
-        for key in ("records", "kept", "rejected", "not_sampled")
-    } | {"reasons": dict(sorted(reasons.items()))}
-    return stages
-
-
-def _rows(job: Job, record: dict[str, Any], name: str) -> int:
-    """Rows of a file by its footer, which a store gives without the rest."""
-    with open_file(store.location(job.root, name, record["outputs"][name])) as file:
-        rows: int = pq.read_metadata(file).num_rows
-    return rows

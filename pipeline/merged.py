@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import itertools
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -21,13 +21,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline import accounts
-from pipeline.corpus import location, once
+from pipeline.corpus import Read, location, once
 from pipeline.files import part_name, part_number, replacing
 from pipeline.fingerprint import fingerprint
 from pipeline.ranges import open_file
 from pipeline.relations import NOT_MERGED, merged_folder
 from pipeline.stages import Job
+from pipeline.staleness import fingerprints_of
 from pipeline.store import REQUESTS
 
 VERSION = 1  # of the form of a block: part of its fingerprint
@@ -38,25 +38,27 @@ RANGE_BYTES = 1 << 16  # of a store: the columns beside the text, not the text b
 PLACE = pa.schema([("part", pa.int32()), ("file_row_number", pa.int64())])
 
 
-def renew(job: Job) -> list[str]:
+def renew(job: Job, hashes: Mapping[str, str]) -> list[str]:
     """Merge what came or changed since, where there are many parts; returns the tables merged.
 
-    Call it while holding the corpus, after all stages."""
+    Call it while holding the corpus, after all stages.
+
+    Args:
+        hashes: of every file of a part, by its path inside the corpus.
+    """
     if len(job.parts) < MANY_PARTS:
         for unused in ("merged", "stats/merged"):
             shutil.rmtree(job.root / unused, ignore_errors=True)
         return []
-    hashes = _hashes(job)
     stages = {f"signals/{group}": f"signals/{group}" for group in job.settings.signals}
     stages |= dict.fromkeys(("documents", "signals/normalize", "rejects"), "ingest")
     stages |= {f"{job.record_name('tokens')}/counts": "tokens", "heldout/matches": "matches"}
     kept = set()
     for table, stage in stages.items():
-        prints = {r["part"]: r["fingerprint"] for r in accounts.records_of(job, stage)}
         for block, group in itertools.groupby(job.parts, key=lambda part: part // BLOCK_PARTS):
             parts = list(group)
             paths = [f"{table}/{part_name(part)}" for part in parts]
-            reads = [(job.record_name(stage), part, prints[part]) for part in parts]
+            reads = _reads(job, stage, block)
             wanted = fingerprint(VERSION, [(path, hashes[path]) for path in paths])
             output = job.root / merged_folder(table) / part_name(block)
             work = functools.partial(_merge, job.root, job.record_name(stage), table, parts, output)
@@ -70,14 +72,12 @@ def renew(job: Job) -> list[str]:
     return sorted(stages)
 
 
-def _hashes(job: Job) -> dict[str, str]:
-    """Path inside the corpus -> hash, of all that the commit records name."""
-    return {
-        path: output["xxh3"]
-        for stage in job.part_stages
-        for record in accounts.records_of(job, stage)
-        for path, output in record["outputs"].items()
-    }
+def _reads(job: Job, stage: str, block: int) -> Iterator[Read]:
+    """The commit records of the parts of a block; worked out where it has to be made."""
+    prints = fingerprints_of(job)
+    for shard in prints.shards:
+        if shard.part // BLOCK_PARTS == block:
+            yield job.record_name(stage), shard.part, prints.part(stage, shard)
 
 
 def _merge(root: Path, stage: str, table: str, parts: list[int], output: Path) -> dict[str, Any]:

@@ -121,13 +121,12 @@ def prepare(
                     require_unchanged(root)
                 publish.gather(root)
                 print("all parts are made; adding up what became of them", file=sys.stderr)
-            left = missing(job)
-            assert not left, f"stages not made: {left}"
-            accounts.check(job)
+            sums = accounts.add_up(job)
             _prune(job)
             attached = attach.renew(root, job.parts)
-            timings.write(root)
-            write_sealed(root / "corpus.json", _manifest(job, attached, merged.renew(job)))
+            timings.write(root, sums.timings)
+            tables = merged.renew(job, sums.hashes)
+            write_sealed(root / "corpus.json", _manifest(job, sums, attached, tables))
             publish.finish(root)
         finished.drop(root)
         return Prepared(root, corpus.manifest(root), made, time.perf_counter() - began)
@@ -274,7 +273,9 @@ def _settings(job: Job) -> dict[str, Any]:
     return dumped
 
 
-def _manifest(job: Job, attached: list[str], merged_tables: list[str]) -> dict[str, Any]:
+def _manifest(
+    job: Job, sums: accounts.Accounts, attached: list[str], merged_tables: list[str]
+) -> dict[str, Any]:
     policy = read_sealed(job.root / "tokens" / job.tokenizer_hash / "policy.json")
     assert policy is not None, "plan_job wrote it"
     return {
@@ -286,9 +287,9 @@ def _manifest(job: Job, attached: list[str], merged_tables: list[str]) -> dict[s
         "meta": sorted({field for item in job.settings.inputs for field in item.keep}),
         "parts": job.parts,
         "merged": merged_tables,
-        "bad_files": accounts.bad_files(job),
-        "broken_files": accounts.broken_files(job),
-        "stages": accounts.totals(job),
+        "bad_files": sums.bad_files,
+        "broken_files": sums.broken_files,
+        "stages": sums.stages,
         "finished": True,
     }
 

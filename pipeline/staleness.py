@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import importlib.util
 import unicodedata
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -112,7 +113,8 @@ class Fingerprints:
 
     def part(self, name: str, shard: Shard) -> str:
         if name == "matches":  # the sets are frozen: what counts is what they hold now
-            sets = read_json(heldout.choose_outputs(self.job.root)[0])["hash"]
+            path = heldout.choose_outputs(self.job.root)[0]
+            sets = _hash_of_sets(path, path.stat().st_mtime_ns)
             return fingerprint(self.own[name], self.part("ingest", shard), sets)
         key = (name, shard.part)
         if key not in self.known:
@@ -149,18 +151,30 @@ def _fingerprints_of(job: Job, version: int) -> Fingerprints:
     return Fingerprints(job)
 
 
+@functools.lru_cache(maxsize=1)
+def _hash_of_sets(path: Path, version: int) -> str:
+    del version  # part of the cache's key
+    return str(read_json(path)["hash"])
+
+
 def missing(job: Job) -> dict[str, int]:
     """Parts that each stage still has to make, in the order of the stages; empty: all stand."""
     prints = Fingerprints(job)
     found: dict[str, int] = {}
     for name in job.stages:
-        if name in JOINS:
-            wanted = dict.fromkeys(range(JOINS[name].partitions(job)), prints.join(name))
-        elif name == "matches" and found["heldout"]:  # of which sets is not known yet
+        if name == "matches" and found["heldout"]:  # of which sets is not known yet
             found[name] = len(prints.shards)
-            continue
         else:
-            wanted = {shard.part: prints.part(name, shard) for shard in prints.shards}
-        folder = job.record_name(name)
-        found[name] = sum(not corpus.record(job.root, folder, *one) for one in wanted.items())
+            found[name] = sum(record is None for record in records(job, prints, name))
     return {name: count for name, count in found.items() if count}
+
+
+def records(job: Job, prints: Fingerprints, name: str) -> Iterator[dict[str, Any] | None]:
+    """Of each part or partition of a stage the commit record; None: it does not stand."""
+    wanted: Iterable[tuple[int, str]]
+    if name in JOINS:
+        wanted = ((n, prints.join(name)) for n in range(JOINS[name].partitions(job)))
+    else:
+        wanted = ((shard.part, prints.part(name, shard)) for shard in prints.shards)
+    folder = job.record_name(name)
+    return (corpus.record(job.root, folder, *one) for one in wanted)

@@ -7,7 +7,8 @@ Written from the commit records whenever a corpus is finished, so that a questio
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,21 +33,25 @@ TIMINGS = pa.schema(
 )
 
 
-def write(root: Path) -> None:
-    """Write the table anew; call it while holding the corpus."""
+def write(root: Path, known: Mapping[str, pa.Table] | None = None) -> None:
+    """Write the table anew; call it while holding the corpus.
+
+    Args:
+        known: rows of some folders of records, which are not read again.
+    """
     with replacing(path_of(root)) as temporary:
-        temporary.write_bytes(_table(root))
+        temporary.write_bytes(_as_file(read_records(root, known)))
 
 
 def stands(root: Path) -> bool:
     """Whether the table that stands is the one that the records give."""
-    return path_of(root).read_bytes() == _table(root)
+    return path_of(root).read_bytes() == _as_file(read_records(root))
 
 
-def _table(root: Path) -> bytes:
-    """The table as a file, some MB of it."""
+def _as_file(table: pa.Table) -> bytes:
+    """Some MB."""
     file = io.BytesIO()
-    pq.write_table(read_records(root), file, compression="zstd")
+    pq.write_table(table, file, compression="zstd")
     return file.getvalue()
 
 
@@ -54,23 +59,51 @@ def path_of(root: Path) -> Path:
     return root / "stats" / "timings.parquet"
 
 
-def read_records(root: Path) -> pa.Table:
-    """One row per commit record, by stage and part."""
+def read_records(root: Path, known: Mapping[str, pa.Table] | None = None) -> pa.Table:
+    """One row per commit record, by stage and part; `known` as in `write`."""
     from pipeline.stages import JOINS  # loads numba: 0.5 s, and most questions never come here
 
-    # Records are read one at a time: those of 10,000 parts would be 500 MB.
-    text = {r["part"]: r["counters"].get("bytes") for r in _records(root, "ingest")}
-    rows = [_row(r, None if r["stage"] in JOINS else text.get(r["part"])) for r in _records(root)]
+    tables = dict(known or {})
+    if "ingest" not in tables:
+        tables["ingest"] = _read(root, "ingest", None)
+    text = dict(
+        zip(*(tables["ingest"][c].to_pylist() for c in ("part", "text_bytes")), strict=True)
+    )
+    folders = _folders(root)
+    for folder in folders:
+        if folder not in tables:
+            tables[folder] = _read(root, folder, {} if folder in JOINS else text)
+    found = pa.concat_tables([TIMINGS.empty_table(), *(tables[folder] for folder in folders)])
+    return found.combine_chunks()
+
+
+def _folders(root: Path) -> list[str]:
+    """Folders under stats/ with records of stages."""
+    stats = root / "stats"
+    found = (Path(place).relative_to(stats) for place, _, files in os.walk(stats) if files)
+    blocks = "merged"  # of parts, not stages
+    return [str(folder) for folder in sorted(found) if folder.parts and folder.parts[0] != blocks]
+
+
+def _read(root: Path, folder: str, text: Mapping[int, int] | None) -> pa.Table:
+    """The rows of a folder. Records are read one at a time: those of 10,000 parts would be 500 MB.
+
+    Args:
+        text: bytes of text of each part; None: the records say it.
+    """
+    rows = []
+    for path in sorted((root / "stats" / folder).glob("part-*.json")):
+        record = read_json(path)
+        said = record["counters"].get("bytes")
+        rows.append(row(record, said if text is None else text.get(record["part"])))
+    return table(rows)
+
+
+def table(rows: list[dict[str, Any]]) -> pa.Table:
     return pa.Table.from_pylist(rows, TIMINGS)
 
 
-def _records(root: Path, stage: str = "") -> Iterator[dict[str, Any]]:
-    for path in sorted((root / "stats" / stage).rglob("part-*.json")):
-        if "merged" not in path.relative_to(root).parts:  # blocks of parts, not stages
-            yield read_json(path)
-
-
-def _row(record: dict[str, Any], text_bytes: int | None) -> dict[str, Any]:
+def row(record: dict[str, Any], text_bytes: int | None) -> dict[str, Any]:
     cpu_seconds, known = record["cpu_seconds"], text_bytes is not None
     return {
         "stage": record["stage"],

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline import merged, objects, prepare, ranges, runners, store
+from pipeline import accounts, merged, objects, prepare, ranges, runners, store
 from pipeline.corpus import manifest
 from pipeline.files import read_json, write_sealed
 from pipeline.prepare import plan_job
@@ -46,6 +46,10 @@ def job_of(root: Path) -> Job:
     return plan_job(root, settings, load(settings.tokenizer), load_shards(root))
 
 
+def renewed(job: Job) -> list[str]:
+    return merged.renew(job, accounts.add_up(job).hashes)
+
+
 @pytest.fixture
 def corpus(many_parts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy, with tables merged by three parts."""
@@ -62,7 +66,7 @@ def test_few_parts_are_not_merged(many_parts: Path) -> None:
 
 def test_merged_tables_answer_as_their_parts_do(corpus: Path) -> None:
     expected = answers(corpus)
-    tables = merged.renew(job_of(corpus))
+    tables = renewed(job_of(corpus))
     write_sealed(corpus / "corpus.json", manifest(corpus) | {"merged": tables})
     assert "documents" in tables
     num_parts = len(load_shards(corpus))
@@ -86,19 +90,19 @@ def test_a_question_about_text_reads_the_parts(corpus: Path) -> None:
 
     expected = asked()
     assert expected[0] == expected[1] != [{"chars": None}]
-    tables = merged.renew(job_of(corpus))
+    tables = renewed(job_of(corpus))
     write_sealed(corpus / "corpus.json", manifest(corpus) | {"merged": tables})
     assert asked() == expected
 
 
 def test_a_second_call_merges_what_changed(corpus: Path) -> None:
     job = job_of(corpus)
-    merged.renew(job)
+    renewed(job)
     first, second = (corpus / f"merged/rejects/part-0000{n}.parquet" for n in (0, 1))
     times = [path.stat().st_mtime_ns for path in (first, second)]
     (corpus / "merged/rejects/part-00099.parquet").write_bytes(b"of parts that are gone")
     first.unlink()
-    merged.renew(job)
+    renewed(job)
     assert first.stat().st_mtime_ns != times[0]
     assert second.stat().st_mtime_ns == times[1]
     assert not (corpus / "merged/rejects/part-00099.parquet").exists()

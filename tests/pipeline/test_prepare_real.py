@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,10 @@ def prepare(folder: Path, inputs: dict[str, str], workers: int = 2) -> Path:
 
 
 def file_accounts(root: Path) -> dict[str, dict[str, int]]:
-    records = [read_json(path) for path in sorted((root / "stats" / "ingest").glob("part-*"))]
-    return accounts.file_accounts(records)
+    files: dict[str, Counter[str]] = {}
+    for path in (root / "stats" / "ingest").glob("part-*"):
+        accounts.add_files(files, read_json(path))
+    return {file: dict(counts) for file, counts in sorted(files.items())}
 
 
 def rows(root: Path, table: str) -> int:
