@@ -19,12 +19,14 @@ import pyarrow.parquet as pq
 
 from mixtures.copies import split_direction
 from mixtures.spec import Mixture
+from pipeline import frozen
 from pipeline.amounts import counted
 from pipeline.config import ConfigError
 from pipeline.corpus import part_paths
 from pipeline.predicates import predicate, predicate_columns
 from pipeline.sql import ask
 from pipeline.syntax import SqlError, text_literal
+from pipeline.whole import require_whole, vouched
 
 TIMEOUT_SECONDS = 3_600.0  # a plan reads a few columns: 1e8 documents take minutes
 
@@ -119,8 +121,19 @@ def _require_matched(mixture: Mixture, corpus: str) -> None:
 
 
 def heldout_hashes(roots: list[Path]) -> pa.Array:
-    """Contents (hex) that no arm trains on: the held-out sets of all corpora, verified copies."""
-    matches = [path for root in roots for path in part_paths(root, "heldout/matches")]
+    """Contents (hex) that no arm trains on: the held-out sets of all corpora, verified copies.
+
+    Raises:
+        ConfigError: a corpus has no sets, or they are damaged.
+        CorpusError: what is known of their copies is damaged.
+    """
+    matches = []
+    for root in roots:
+        frozen.recorded(root)  # hashes the sets
+        known = vouched((root / "stats" / "matches").glob("part-*.json"))
+        for path in part_paths(root, "heldout/matches"):
+            require_whole(root, str(path.relative_to(root)), known)
+            matches.append(path)
     contents = set().union(*map(_held, roots), *map(_contents, matches))
     return pa.array(sorted(content.hex() for content in contents), pa.string())
 

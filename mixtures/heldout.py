@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline import schema
+from pipeline import frozen, schema
 from pipeline.config import ConfigError
 from pipeline.tokenizer import Encoder
 
@@ -45,9 +45,12 @@ def evaluation_sets(roots: Iterable[str | Path], max_bytes: int | None = None) -
             which is as good as random and the same for all, the first one whatever its size.
 
     Raises:
-        ConfigError: no corpus has held-out text.
+        ConfigError: no corpus has held-out text, or that of one is damaged.
     """
-    paths = sorted({Path(root).resolve() / "heldout" / "documents.parquet" for root in roots})
+    folders = sorted({Path(root).resolve() for root in roots})
+    for folder in folders:
+        frozen.recorded(folder)  # hashes its text
+    paths = [folder / "heldout" / "documents.parquet" for folder in folders]
     tables = [pq.read_table(path, schema=schema.HELDOUT) for path in paths if path.exists()]
     rows = [row for table in tables for row in table.to_pylist()]
     unique = {(*_key(row), row["content_hash"]): row for row in rows}

@@ -87,7 +87,11 @@ class Loader:
         return self.batch(position, 1)
 
     def batch(self, position: int, count: int) -> Batch:
-        """The windows position .. position + count - 1."""
+        """The windows position .. position + count - 1.
+
+        Raises:
+            ValueError: a token id beyond the vocabulary; names the source and the remedy.
+        """
         shape = (count, self.plan.sequence_length + 1)
         tokens, borders = np.empty(shape, np.int64), np.zeros(shape, np.int32)
         ids = []
@@ -96,7 +100,23 @@ class Loader:
             starts, names = opened.documents(window)
             borders[at, starts[1:]] = 1
             ids.append(names)
+        if count and int(tokens.max()) >= self.plan.vocab_size:
+            raise ValueError(self._damaged(position, tokens))
         return Batch(tokens, np.cumsum(borders, axis=1, dtype=np.int32), tuple(ids))
+
+    def _damaged(self, position: int, tokens: np.ndarray) -> str:
+        """What to say of the first window that holds an id beyond the vocabulary. On a device it
+        would be an assertion far from its cause, or an IndexError."""
+        vocab_size = self.plan.vocab_size
+        at = int(np.flatnonzero((tokens >= vocab_size).any(axis=1))[0])
+        places = self.places(position + at, 1)
+        source, part = self.plan.sources[int(places.source[0])], int(places.part[0])
+        return (
+            f"{Path(source.folder) / part_name(part, 'arrow')} is damaged (the disk, or another "
+            f"program?): window {int(places.window[0])} holds token id {int(tokens[at].max())}, "
+            f"but the tokenizer has {vocab_size} tokens; delete the folder {source.folder}, and it "
+            "will be packed again"
+        )
 
     def _rows(self, position: int, count: int) -> Iterator[tuple[PlannedSource, Part, int]]:
         """The source of each window, the packed part that holds it, and its number there."""

@@ -6,6 +6,7 @@ held against each other, and every document that goes is counted with its reason
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -68,13 +69,24 @@ def select(mixture: Mixture) -> Selection:
         ConfigError: a predicate is NULL for some document, two sources select one document, or a
             source selects nothing.
         ChangedError: a corpus changed meanwhile.
+        CorpusError: a file of one is damaged.
     """
     used = sorted({source.corpus for source in mixture.sources.values()})
     roots = {name: Path(mixture.corpora[name]) for name in used}
-    states = {root: finished.state(root) for root in roots.values()}
+    states = {root: finished.begin(root) for root in roots.values()}
+    with contextlib.ExitStack() as stack:
+        for root, state in states.items():
+            stack.enter_context(finished.unchanged(root, state))
+        return _select(mixture, roots, states)
+
+
+def _select(
+    mixture: Mixture, roots: dict[str, Path], states: dict[Path, finished.State]
+) -> Selection:
+    """`roots` are those of the corpora that sources read, in order of names."""
     tokenizer = tokenizer_of(list(roots.values()))
     excluded = heldout_hashes([Path(root) for root in mixture.corpora.values()])
-    found = [candidates(mixture, name, excluded) for name in used]
+    found = [candidates(mixture, name, excluded) for name in roots]
     rows = pa.concat_tables([f.rows for f in found], promote_options="permissive").combine_chunks()
     claims = _claims(mixture, rows)
     overlap = _overlap(mixture, claims, rows)
@@ -88,7 +100,7 @@ def select(mixture: Mixture) -> Selection:
         first = first_of_each(rows["content_hash"], order)
     kept = first
     if mixture.unique == "near":
-        kept = without_near(roots[used[0]], rows["content_hash"], first, order)
+        kept = without_near(next(iter(roots.values())), rows["content_hash"], first, order)
 
     documents, counts = {}, []
     for at, (name, source) in enumerate(mixture.sources.items()):
@@ -113,8 +125,6 @@ def select(mixture: Mixture) -> Selection:
                 num_bytes=int(chosen.num_bytes.sum()),
             )
         )
-    for root, state in states.items():
-        finished.require(root, state)
     return Selection(
         tokenizer=tokenizer,
         documents=documents,

@@ -103,7 +103,7 @@ def load_mixture(path: str | Path) -> Mixture:
         for name, place in mixture.corpora.items()
     }
     for name, folder in corpora.items():
-        if not Path(folder, "corpus.json").exists():
+        if finished.begin(Path(folder)) is None:
             begun = Path(folder, "inputs.json").exists()
             raise ConfigError(
                 f"{path}: key `corpora.{name}`: "

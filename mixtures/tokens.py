@@ -8,12 +8,17 @@ import numpy as np
 import pyarrow as pa
 
 from pipeline.config import ConfigError
-from pipeline.corpus import CorpusError, fetched, manifest
+from pipeline.corpus import CorpusError, fetched, manifest, record_path
 from pipeline.files import part_name, read_sealed
+from pipeline.whole import require_whole, vouched
 
 
 class TokenShards:
-    """`tokens/<hash>` of a corpus. Holds maps of the shards that it looked at, no copies."""
+    """`tokens/<hash>` of a corpus. Holds maps of the shards that it looked at, no copies.
+
+    Lengths are taken as they stand, if they add up; a shard whose ids are asked for is hashed first
+    (0.1 s for 1 GB of it): a flipped bit in one is another id, which nothing would find later.
+    """
 
     def __init__(self, root: Path, tokenizer: str) -> None:
         self.root, self.folder = root, root / "tokens" / tokenizer
@@ -27,24 +32,36 @@ class TokenShards:
         self.bos_id: int | None = policy["bos_id"]
         self.eos_id: int | None = policy["eos_id"]
         self._maps: dict[int, list[tuple[np.ndarray, np.ndarray]]] = {}
+        self._whole: set[int] = set()
 
     def lengths(self, part: int) -> np.ndarray:
         """Tokens of each document of a shard, int64, in the order of rows."""
-        return np.concatenate(
-            [np.zeros(0, np.int64), *(np.diff(offsets) for offsets, _ in self.batches(part))]
-        )
+        batches = self.batches(part)
+        found = np.concatenate([np.zeros(0, np.int64), *(np.diff(ends) for ends, _ in batches)])
+        if (found < 0).any() or found.sum() != sum(len(ids) for _, ids in batches):
+            self._require_whole(part)
+        return found
 
     def batches(self, part: int) -> list[tuple[np.ndarray, np.ndarray]]:
         """(offsets, ids) of each record batch of a shard: document i is ids[offsets[i:i+2]]."""
         if part not in self._maps:
-            path = fetched(self.root, f"tokens/{self.folder.name}/{part_name(part, 'arrow')}")
-            reader = pa.ipc.open_file(pa.memory_map(str(path)))
-            lists = [reader.get_batch(n).column("ids") for n in range(reader.num_record_batches)]
-            self._maps[part] = [
-                (item.offsets.to_numpy(), item.values.to_numpy(zero_copy_only=True))
-                for item in lists
-            ]
+            path = fetched(self.root, self._name(part))
+            try:
+                self._maps[part] = _mapped(path)
+            except (pa.ArrowException, OSError, LookupError):
+                self._require_whole(part)
+                raise
         return self._maps[part]
+
+    def _name(self, part: int) -> str:
+        return f"tokens/{self.folder.name}/{part_name(part, 'arrow')}"
+
+    def _require_whole(self, part: int) -> None:
+        if part not in self._whole:
+            fetched(self.root, self._name(part))
+            record = record_path(self.root, f"tokens/{self.folder.name}", part)
+            require_whole(self.root, self._name(part), vouched([record]))
+            self._whole.add(part)
 
     def gather(
         self, part: np.ndarray, row: np.ndarray, num_tokens: np.ndarray, at: np.ndarray
@@ -54,9 +71,12 @@ class TokenShards:
         Reads shard by shard in the order of rows, so that a cold map is read forwards.
 
         Raises:
+            CorpusError: a shard is damaged.
             ValueError: an id beyond the vocabulary (a device-side assert, far from its cause, if it
                 came to training: lit-llama#306, torchtitan#1495).
         """
+        for number in np.unique(part).tolist():
+            self._require_whole(number)
         out = np.empty(int(num_tokens.sum()), dtype=self.dtype)
         order = np.lexsort((row, part))
         borders = np.flatnonzero(np.diff(part[order])) + 1
@@ -82,6 +102,17 @@ class TokenShards:
             local = rows[done:stop] - first
             copy_ranges(values, offsets[local], offsets[local + 1], out, at[done:stop])
             first, done = last, stop
+
+
+def _mapped(path: Path) -> list[tuple[np.ndarray, np.ndarray]]:
+    reader = pa.ipc.open_file(pa.memory_map(str(path)))
+    batches = []
+    for number in range(reader.num_record_batches):
+        batch = reader.get_batch(number)
+        batch.validate()  # or a damaged length reads beyond the map: a crash (pyarrow 25)
+        item = batch.column("ids")
+        batches.append((item.offsets.to_numpy(), item.values.to_numpy(zero_copy_only=True)))
+    return batches
 
 
 def tokenizer_of(roots: list[Path]) -> str:

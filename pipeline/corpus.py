@@ -12,10 +12,19 @@ from pathlib import Path
 from typing import Any
 
 from pipeline import forks, publish, store
-from pipeline.files import file_hash, part_name, read_json, read_sealed, write_sealed
+from pipeline.files import (
+    State,
+    hash_once,
+    part_name,
+    read_json,
+    read_sealed,
+    state_of,
+    write_sealed,
+)
 from pipeline.schema import FORMAT_VERSION
 
 Read = tuple[str, int, str]  # stage, part and fingerprint of a commit record whose files are read
+DAMAGED = "is damaged: not the bytes that its commit record names (the disk, or another program?)"
 
 
 class CorpusError(ValueError):
@@ -145,7 +154,7 @@ def commit(
         "fingerprint": fingerprint,
         "counters": counters,
         "outputs": {
-            str(path.relative_to(root)): {"bytes": path.stat().st_size, "xxh3": file_hash(path)}
+            str(path.relative_to(root)): {"bytes": path.stat().st_size, "xxh3": hash_once(path)}
             for path in outputs
         },
         "seconds": round(seconds, 3),
@@ -156,7 +165,6 @@ def commit(
     if (mirror := store.of(root)) is not None:
         found = publish.commit(mirror, found)
     write_sealed(record_path(root, stage, part), found, indent=None)
-    _checked.update(_state_of(path) for path in outputs if path.exists())
     return found
 
 
@@ -186,20 +194,15 @@ def ready(root: Path, reads: Iterable[Read], by_ranges: tuple[str, ...] = ()) ->
             store.fetch(mirror, files)
         for name, entry in files.items():
             path = root / name
-            if _state_of(path) in _checked:
+            if hash_once(path) == entry["xxh3"]:
                 continue
-            if file_hash(path) != entry["xxh3"]:
-                if mirror is None:
-                    withdraw(root, stage, part)
-                    raise CorpusError(
-                        f"{path} is damaged: not the bytes that its commit record names (the disk, "
-                        "or another program?); call again: it is made again"
-                    )
-                path.unlink()
-                store.fetch(mirror, {name: entry})
-            _checked.add(_state_of(path))
+            if mirror is None:
+                withdraw(root, stage, part)
+                raise CorpusError(f"{path} {DAMAGED}; call again: it is made again")
+            path.unlink()
+            store.fetch(mirror, {name: entry})
         used = [record_path(root, stage, part), *(root / name for name in files)]
-        _ready[root, read, by_ranges] = [_state_of(path) for path in used]
+        _ready[root, read, by_ranges] = [state_of(path) for path in used]
 
 
 def location(root: Path, stage: str, part: int, name: str) -> str:
@@ -209,15 +212,8 @@ def location(root: Path, stage: str, part: int, name: str) -> str:
     return store.location(root, name, read_json(record_path(root, stage, part))["outputs"][name])
 
 
-State = tuple[str, int, int]
 _NEVER: State = ("", 0, 0)
-_checked: set[State] = set()  # files whose bytes this process knows to be right
 _ready: dict[tuple[Path, Read, tuple[str, ...]], list[State]] = {}  # record and files of a read
-
-
-def _state_of(path: Path) -> State:
-    stat = path.stat()
-    return str(path), stat.st_ino, stat.st_mtime_ns
 
 
 def _is_same(state: State) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pipeline import publish, store, timings
+from pipeline import finished, publish, store, timings, whole
 from pipeline.corpus import CorpusError
 from pipeline.files import file_hash, read_sealed
 
@@ -39,18 +39,36 @@ def damaged(root: Path) -> list[str]:
     Raises:
         CorpusError: files that cannot be made again; names them, and the remedy of each.
     """
-    loose = _loose(root)
-    given = [(name, GIVEN[key]) for name in loose for key in GIVEN if name.startswith(key)]
+    found = _loose(root)
+    given = [(name, GIVEN[key]) for name in found for key in GIVEN if name.startswith(key)]
     if given:
         lines = "\n".join(f"  {name}: {remedy}" for name, remedy in given)
         raise CorpusError(f"{root}: damaged (the disk, or another program?):\n{lines}")
-    for name in loose:
+    for name in found:
         (root / name).unlink(missing_ok=True)
     parts = _parts(root)
     table = timings.path_of(root)
     if not parts and table.exists() and not timings.stands(root):
-        loose.append(str(table.relative_to(root)))
-    return parts + loose
+        found.append(str(table.relative_to(root)))
+    return parts + found
+
+
+def require_whole(root: Path) -> None:
+    """Refuse a finished corpus of which a file that readers read is damaged; hashes all of them,
+    and changes nothing. Of a corpus on a store those that are here: fetched ones are checked then.
+
+    Raises:
+        CorpusError: names the file and the remedy.
+    """
+    records = sorted((root / "stats").rglob("part-*.json"))
+    damaged_records = (path for path in records if read_sealed(path, strict=True) is None)
+    for path in (*map(root.joinpath, _loose(root)), *damaged_records):
+        raise CorpusError(f"{path} is damaged (the disk, or another program?); {whole.REMEDY}")
+    known = whole.vouched(records)
+    for name in known:
+        here = store.of(root) is None or (root / name).exists()
+        if here and name.partition("/")[0] not in finished.NOT_READ:
+            whole.require_whole(root, name, known)
 
 
 def _parts(root: Path) -> list[str]:

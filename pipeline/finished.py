@@ -46,16 +46,43 @@ def reading(corpus: str | Path) -> Iterator[Path]:
     Raises:
         ChangedError: the next state came meanwhile, or a run began to replace files: what was read
             may be of both.
+        CorpusError: a file is damaged.
     """
     root = store.cache(str(corpus)) if is_url(str(corpus)) else Path(corpus)
     folder = standing(root)
     if is_url(str(corpus)):
         store.pull(folder) if folder != root else store.folder(corpus)
-    before = state(folder)
-    try:
+    with unchanged(folder, begin(folder)):
         yield folder
-    except Exception:
+
+
+def begin(folder: Path) -> State:
+    """The state of a folder that `standing` gave a moment ago.
+
+    Raises:
+        ChangedError: it is not there any more.
+    """
+    before = state(folder)
+    if before is None and standing(home(folder)) != folder:
+        raise _changed(folder)
+    return before
+
+
+@contextmanager
+def unchanged(folder: Path, before: State) -> Iterator[None]:
+    """A block that reads a corpus in this state; what a library cannot read is named.
+
+    Raises:
+        ChangedError: it is in another state at the end: what was read may be of both.
+        CorpusError: the block failed because a file is damaged.
+    """
+    try:
+        yield
+    except Exception as error:
         require(folder, before)
+        from pipeline.whole import explain  # loads pyarrow: `prepare` settles its heap before that
+
+        explain(folder, error)
         raise
     require(folder, before)
 
@@ -76,10 +103,14 @@ def require(folder: Path, before: State) -> None:
         ChangedError: it is not.
     """
     if before is not None and state(folder) != before:
-        raise ChangedError(
-            f"{home(folder)} was changed while it was read (`assay prepare` or `attach` began or "
-            "ended); call again"
-        )
+        raise _changed(folder)
+
+
+def _changed(folder: Path) -> ChangedError:
+    return ChangedError(
+        f"{home(folder)} was changed while it was read (`assay prepare` or `attach` began or "
+        "ended); call again"
+    )
 
 
 def set_aside(root: Path) -> None:

@@ -34,6 +34,7 @@ from pipeline.syntax import (
     with_tables,
 )
 from pipeline.views import STANDARD_VIEWS
+from pipeline.whole import explain, short
 
 BATCH_ROWS = 10_000
 MEMORY_LIMIT = "2GB"  # of one question; what needs more goes to the disk
@@ -99,6 +100,7 @@ def ask(
 
     Raises:
         SqlError: not one SELECT, no such column, outside of the corpus, too slow, too large.
+        CorpusError: a file of the corpus is damaged.
     """
     tree = parse(sql)
     connection = connect(root, names=names_in(tree, macros), memory_limit=memory_limit)
@@ -128,7 +130,9 @@ def ask(
         if isinstance(error, duckdb.OutOfMemoryException):
             raise SqlError(f"{str(error).splitlines()[0]}; ask for fewer rows or columns") from None
         if isinstance(error, duckdb.Error):
-            raise SqlError(f"{error}{_hint(str(error), macros)}") from None
+            of_statement = isinstance(error, duckdb.ProgrammingError | duckdb.DataError)
+            explain(root, error, search=not of_statement)
+            raise SqlError(f"{short(str(error))}{_hint(str(error), macros)}") from None
         raise
     finally:
         watchdog.cancel()

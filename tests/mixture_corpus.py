@@ -13,6 +13,7 @@ import xxhash
 
 from mixtures.packing import Documents
 from pipeline import schema
+from pipeline.corpus import commit
 from pipeline.files import part_name, write_json
 
 TOKENIZER = "0123456789abcdef"
@@ -100,7 +101,9 @@ def write_corpus(root: Path, tiny: Tiny, shard_rows: int = 100) -> Path:
     held.sort(key=lambda row: (row["set"], row["content_hash"]))
     _write(root / "heldout/documents.parquet", held, schema.HELDOUT)
     matches: list[dict[str, Any]] = [{"content_hash": content[n]} for n in tiny.matches]
-    _write(root / "heldout/matches" / part_name(0), matches, schema.HELDOUT_MATCHES)
+    path = root / "heldout/matches" / part_name(0)
+    _write(path, matches, schema.HELDOUT_MATCHES)
+    commit(root, "matches", 0, "made so", [path], {"documents": len(tiny.docs)}, 0.5, 0.5)
     return root
 
 
@@ -136,6 +139,10 @@ def write_tokens(
             for begin in range(0, len(shard), batch_rows):
                 ids = pa.array(shard[begin : begin + batch_rows], pa.large_list(pa.uint16()))
                 writer.write_batch(pa.record_batch([ids], schema=table))
+        made = [folder / part_name(part, "arrow")]
+        commit(
+            root, f"tokens/{TOKENIZER}", part, "made so", made, {"documents": len(shard)}, 0.5, 0.5
+        )
     number = np.arange(len(texts))
     names = [xxhash.xxh3_128_digest(str(n).encode()) for n in number]
     documents = Documents(

@@ -15,7 +15,7 @@ import pyarrow as pa
 from mixtures.heldout import HeldoutSet
 from mixtures.plan import Plan, PlannedSource, plan_from_dict
 from pipeline import schema
-from pipeline.files import part_name
+from pipeline.files import file_hash, part_name, write_sealed
 from trainer import commands, loop, record, rescore
 from trainer.metrics import Progress
 from trainer.record import RunResult
@@ -48,6 +48,9 @@ def make_data(folder: Path, vocabulary: int = VOCABULARY) -> None:
     packed.mkdir(parents=True)
     with pa.ipc.new_file(packed / part_name(0, "arrow"), table.schema) as writer:
         writer.write_table(table)
+    written = packed / part_name(0, "arrow")
+    known = {"bytes": written.stat().st_size, "xxh3": file_hash(written)}
+    write_sealed(packed / "manifest.json", {"files": {written.name: known}})
     model = tokenizers.Tokenizer(tokenizers.models.BPE())
     model.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
     model.decoder = tokenizers.decoders.ByteLevel()

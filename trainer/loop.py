@@ -21,6 +21,7 @@ from typing import Any
 import torch
 
 from mixtures.loader import Loader
+from mixtures.packing import require_whole
 from mixtures.plan import Plan, make_plan
 from pipeline.corpus import locked
 from pipeline.files import write_json
@@ -96,7 +97,8 @@ def train(run: RunSettings, *, progress: Progress, fresh: bool = False) -> RunRe
 
     Raises:
         ConfigError: settings that cannot be used, or not with the run that `output` holds.
-        CorpusError: another process trains into `output`.
+        CorpusError: another process trains into `output`; a file of a corpus is damaged.
+        ValueError: a packed file is damaged.
         TrainingError: the loss is not a number.
     """
     earlier = None if fresh else finished_before(run)
@@ -139,11 +141,17 @@ def build_model(run: RunSettings, vocab_size: int, world: World) -> Decoder:
 
 
 def _plan(run: RunSettings, world: World) -> Plan:
-    """The plan of the mixture; the first rank packs, the others find it packed."""
+    """The plan of the mixture; the first rank packs, the others find it packed.
+
+    The first rank hashes all windows too: a flipped bit in one is another token, which no loss
+    would tell of. It costs one more reading of them, of which a run makes at least one.
+    """
     if not world.first:
         wait_for_all(world)
     plan = make_plan(run.mixture, run.tokens)
     if world.first:
+        for source in plan.sources:
+            require_whole(Path(source.folder))
         wait_for_all(world)
     return plan
 

@@ -73,6 +73,35 @@ def test_a_changed_byte_is_found_and_named(
     assert said[-1].startswith("  to mend tables: `assay prepare --verify`")
 
 
+FROZEN = (
+    "documents/part-00001.parquet",
+    "signals/language/part-00000.parquet",
+    "tokens/*/part-00000.arrow",
+    "tokens/*/tokenizer.json",
+    "heldout/documents.parquet",
+    "stats/ingest/part-00000.json",
+    "inputs.json",
+)
+
+
+@pytest.mark.parametrize("name", FROZEN)
+def test_a_damaged_corpus_is_not_frozen(corpus: Path, tmp_path: Path, name: str) -> None:
+    """Every 8th of a file, whether what is there still decodes or not."""
+    [path] = corpus.glob(name)
+    before = path.read_bytes()
+    try:
+        for eighth in range(8):
+            at = len(before) * eighth // 8
+            path.write_bytes(before[:at] + bytes([before[at] ^ 1]) + before[at + 1 :])
+            with pytest.raises(
+                CorpusError, match=rf"{path} is damaged.*`assay prepare CORPUS.yaml "
+            ):
+                freeze([str(corpus), "--output", str(tmp_path / "frozen.json")])
+    finally:
+        path.write_bytes(before)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_input_file_that_changed_or_is_gone_is_named(
     frozen: Path, corpus: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

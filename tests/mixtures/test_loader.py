@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -205,6 +206,27 @@ def test_a_state_of_another_plan_is_refused(plan: Plan) -> None:
     other = plan_from_dict(plan.to_dict() | {"seed": 18})
     with pytest.raises(StateError, match=f"plan {plan.fingerprint}.*this run has plan"):
         Loader(other).resume(state)
+
+
+def test_a_token_id_beyond_the_vocabulary_is_named(tmp_path: Path) -> None:
+    """lit-llama #306: an IndexError of the model, or an assertion on the device."""
+    plan = make_plan(tmp_path, {"a": 30}, {"a": 1.0}, 200)
+    file = Path(plan.sources[0].folder) / "part-00001.arrow"
+    whole = file.read_bytes()
+    at = whole.index(np.full(5, plan_ids(file)[0], np.uint16).tobytes())
+    file.write_bytes(whole[: at + 1] + b"\xff" + whole[at + 2 :])
+    message = (
+        rf"{file} is damaged .*: window \d+ holds token id 65\d\d\d, but the tokenizer has 60000 "
+        rf"tokens; delete the folder {file.parent}, and it will be packed again"
+    )
+    with pytest.raises(ValueError, match=message):
+        Loader(plan).batch(0, plan.num_windows)
+
+
+def plan_ids(file: Path) -> list[int]:
+    """The ids of the first window of a packed part; documents are five equal ids."""
+    ids: list[int] = pa.ipc.open_file(str(file)).get_batch(0).column("ids")[0].as_py()
+    return [ids[-1]]
 
 
 def test_the_end_of_the_plan_is_an_error_with_its_remedy(plan: Plan) -> None:

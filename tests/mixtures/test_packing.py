@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ from mixtures.packing import (
     read_packed,
     selection_hash,
 )
+from mixtures.tokens import TokenShards
+from pipeline.corpus import CorpusError, record_path
 
 TEXTS = [[100 * n + i for i in range(1 + n % 7)] for n in range(1, 40)]
 
@@ -157,7 +160,7 @@ def test_damaged_windows_are_named(tmp_path: Path) -> None:
     whole = file.read_bytes()
     file.write_bytes(whole[:99] + b"\xff" + whole[100:])
     assert read_packed(folder) == packed
-    with pytest.raises(ValueError, match=r"part-00001.arrow is not as it was written; delete the"):
+    with pytest.raises(ValueError, match=r"part-00001.arrow is not as it was .*; delete the fol"):
         read_packed(folder, hashes=True)
     file.write_bytes(whole[:-1])
     with pytest.raises(ValueError, match="part-00001.arrow is not as it was written"):
@@ -167,6 +170,64 @@ def test_damaged_windows_are_named(tmp_path: Path) -> None:
         read_packed(folder)
     file.write_bytes(whole)
     assert read_packed(folder, hashes=True) == packed
+
+
+@pytest.mark.parametrize("at", [300, 900, -40], ids=["offsets", "ids", "footer"])
+def test_a_damaged_token_shard_is_named_and_nothing_is_packed(tmp_path: Path, at: int) -> None:
+    """A flipped bit in an id is another id: nothing would tell of it later."""
+    documents = write_tokens(tmp_path, TEXTS, 20)
+    before = pack(tmp_path / "sound", write_tokens(tmp_path / "sound", TEXTS, 20), packing())
+    shard = tmp_path / "tokens" / TOKENIZER / "part-00001.arrow"
+    whole = shard.read_bytes()
+    damaged = bytearray(whole)
+    damaged[at] ^= 1
+    shard.write_bytes(damaged)
+    message = r"part-00001.arrow is damaged: .*; `assay prepare CORPUS.yaml --verify` makes it"
+    with pytest.raises(CorpusError, match=message):
+        pack(tmp_path, documents, packing())
+    assert [path.name for path in (tmp_path / "packed").iterdir()] == [".lock"]
+    shard.write_bytes(whole)
+    assert pack(tmp_path, documents, packing()) == before
+    packed = folder_of(tmp_path, before.selection)
+    assert contents(packed) == contents(folder_of(tmp_path / "sound", before.selection))
+
+
+def test_any_damage_of_a_token_shard_is_named_or_gives_lengths_that_add_up(tmp_path: Path) -> None:
+    """Lengths are read without a hash: they may be wrong, never absurd, and nothing crashes."""
+    write_tokens(tmp_path, TEXTS, 20)
+    shard = tmp_path / "tokens" / TOKENIZER / "part-00000.arrow"
+    whole = shard.read_bytes()
+    right = [len(text) for text in TEXTS[:20]]
+    seen = Counter[str]()
+    for at in range(len(whole)):
+        shard.write_bytes(whole[:at] + bytes([whole[at] ^ 64]) + whole[at + 1 :])
+        try:
+            lengths = TokenShards(tmp_path, TOKENIZER).lengths(0).tolist()
+        except CorpusError as error:
+            seen["named" if "part-00000.arrow is damaged" in str(error) else str(error)] += 1
+            continue
+        assert min(lengths, default=0) >= 0
+        assert sum(lengths) <= sum(right)
+        seen["right" if lengths == right else "wrong"] += 1
+    assert set(seen) == {"named", "right", "wrong"}
+    assert min(seen["named"], seen["right"]) > 100
+
+
+def test_a_shard_without_a_record_is_not_packed(tmp_path: Path) -> None:
+    documents = write_tokens(tmp_path, TEXTS, 20)
+    record_path(tmp_path, f"tokens/{TOKENIZER}", 1).unlink()
+    with pytest.raises(CorpusError, match=r"part-00001.arrow has no whole commit record; `assay p"):
+        pack(tmp_path, documents, packing())
+
+
+def test_a_damaged_manifest_is_named(tmp_path: Path) -> None:
+    packed = pack(tmp_path, write_tokens(tmp_path, TEXTS, 20), packing())
+    manifest = folder_of(tmp_path, packed.selection) / "manifest.json"
+    text = manifest.read_text()
+    for damaged in (text.replace('"seed": 17', '"seed": 16'), text[:-9], ""):
+        manifest.write_text(damaged)
+        with pytest.raises(ValueError, match=r"manifest.json is not as it was .*; delete the fold"):
+            read_packed(manifest.parent)
 
 
 def test_what_a_killed_process_left_is_no_obstacle(tmp_path: Path) -> None:

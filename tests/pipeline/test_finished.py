@@ -6,6 +6,7 @@ import errno
 import os
 import random
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import kills
@@ -80,6 +81,32 @@ def test_what_is_read_while_the_links_go_is_refused(
     with pytest.raises(ChangedError, match="web was changed while it was read"), reading(root):
         replace(root / "corpus.json", "new")
         finished.drop(root)
+
+
+def test_a_run_that_begins_or_ends_between_two_looks_is_told_as_that(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Microseconds lie between the choice of the folder and the look at its state."""
+    chosen = finished.standing
+
+    def overtaken(change: Callable[[], None]) -> Callable[[Path], Path]:
+        def standing(corpus: Path) -> Path:
+            folder = chosen(corpus)
+            monkeypatch.setattr(finished, "standing", chosen)
+            change()
+            return folder
+
+        return standing
+
+    def ends() -> None:
+        replace(root / "corpus.json", "new")
+        finished.drop(root)
+
+    for change in (lambda: finished.set_aside(root), ends):
+        monkeypatch.setattr(finished, "standing", overtaken(change))
+        with pytest.raises(ChangedError, match=r"web was changed .*; call again"):
+            with reading(root):
+                raise AssertionError("nothing is read")
 
 
 def test_without_hard_links_it_is_unfinished_until_the_run_ends(

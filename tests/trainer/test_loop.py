@@ -188,6 +188,22 @@ def test_a_loss_that_is_no_number_stops_the_run(data: Path, run_yaml: Write) -> 
     assert "`assay inspect`" in message
 
 
+def test_damaged_windows_are_named_before_the_first_step(data: Path, run_yaml: Write) -> None:
+    """A bit of a token id: within the vocabulary no loss would tell, beyond it an IndexError."""
+    path = run_yaml("a", **SHORT)
+    packed = data / "packed" / "part-00000.arrow"
+    whole = packed.read_bytes()
+    for at in (len(whole) // 2, len(whole) // 2 + 1):
+        packed.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        with pytest.raises(
+            ValueError, match=rf"{packed} is not as it .*; delete the folder {data}"
+        ):
+            train(path)
+    assert not (path.parent / "runs" / "a" / "metrics.jsonl").exists()
+    packed.write_bytes(whole)
+    assert train(path).steps == 2
+
+
 def test_steps_are_whole_batches_and_a_rest(data: Path, run_yaml: Write) -> None:
     run = load_run(run_yaml("a", tokens=10 * 32, batch_tokens=4 * 32 + 31))
     planned = steps(run, loop.make_plan("m", run.tokens))
