@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 
 from dedup import contamination
-from dedup.contamination import Found
 from pipeline import frozen, schema
 from pipeline.files import part_name
 from pipeline.tables import write_rows
@@ -19,7 +18,7 @@ from pipeline.transforms import heldout_index
 
 if TYPE_CHECKING:
     from pipeline.settings import Heldout, Near
-    from pipeline.transforms.sweep import Batch, Stage
+    from pipeline.transforms.sweep import Stage
 
 
 def outputs(root: Path, part: int) -> list[Path]:
@@ -31,6 +30,7 @@ def match(root: Path, heldout: Heldout, near: Near, part: int) -> Stage:
 
     A copy is near by `near.threshold`, as everywhere, or contained by `heldout.containment`.
     """
+    index = heldout_index.read(root)
     documents = frozen.paths(root)[1]
     contents, held = _contents(documents, documents.stat().st_mtime_ns)
     rows: dict[tuple[bytes, bytes], tuple[bytes, bytes, float, float]] = {}
@@ -38,7 +38,8 @@ def match(root: Path, heldout: Heldout, near: Near, part: int) -> Stage:
     while (batch := (yield)) is not None:
         group: list[bytes] = batch.contents.to_pylist()
         own: dict[tuple[bytes, bytes], tuple[bytes, bytes, float, float]] = {}
-        found = _found(root, batch, heldout.containment, near.threshold)
+        found = contamination.matches(index, *batch.shingles, heldout.containment, near.threshold)
+        index = heldout_index.remapped(root, index)
         for doc, other, jaccard, contained in zip(*(f.tolist() for f in found), strict=True):
             key = group[doc], contents[other]
             own[key] = (*key, jaccard, contained)
@@ -51,11 +52,6 @@ def match(root: Path, heldout: Heldout, near: Near, part: int) -> Stage:
     table = [dict(zip(columns, rows[key], strict=True)) for key in sorted(rows)]
     write_rows(outputs(root, part)[0], schema.HELDOUT_MATCHES, table)
     return {"documents": num_documents, "excluded": num_excluded, "matches": len(table)}
-
-
-def _found(root: Path, batch: Batch, containment: float, jaccard: float) -> Found:
-    index = heldout_index.read(root)  # for each batch: candidates leave its pages in memory
-    return contamination.matches(index, *batch.shingles, containment, jaccard)
 
 
 @functools.lru_cache(maxsize=1)
