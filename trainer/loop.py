@@ -80,12 +80,17 @@ class Step:
         return self.tokens // every > self.tokens_before // every
 
 
+def batch_windows(run: RunSettings, plan: Plan) -> int:
+    """Windows of one step: those that `batch_tokens` holds, at least one."""
+    return max(1, run.batch_tokens // plan.sequence_length)
+
+
 def steps(run: RunSettings, plan: Plan) -> list[Step]:
     """All steps of a run: whole batches, and what is left of the plan as the last one."""
-    batch, length, end = run.batch_tokens // plan.sequence_length, plan.sequence_length, 0
+    batch, length = batch_windows(run, plan), plan.sequence_length
     result: list[Step] = []
-    for begin in range(0, plan.num_windows, max(1, batch)):
-        end = min(begin + max(1, batch), plan.num_windows)
+    for begin in range(0, plan.num_windows, batch):
+        end = min(begin + batch, plan.num_windows)
         last = end == plan.num_windows
         number = len(result) + 1
         result.append(Step(number, begin, end - begin, begin * length, end * length, last))
@@ -110,6 +115,8 @@ def train(run: RunSettings, *, progress: Progress, fresh: bool = False) -> RunRe
         if fresh and world.first:
             remove_run(folder)
         plan = _plan(run, world)
+        if world.first:
+            _tell_of_rounding(run, plan, progress)
         refuse_other_run(run, plan)
         wait_for_all(world)  # all have read run.json before it is written anew
         model = build_model(run, plan.vocab_size, world)
@@ -125,6 +132,16 @@ def train(run: RunSettings, *, progress: Progress, fresh: bool = False) -> RunRe
         if world.first:
             write_json(folder / "run.json", {**record, "status": "finished", "totals": totals})
         return RunResult(folder, False, **totals)
+
+
+def _tell_of_rounding(run: RunSettings, plan: Plan, progress: Progress) -> None:
+    windows = batch_windows(run, plan)
+    tokens = windows * plan.sequence_length
+    if tokens != run.batch_tokens:
+        progress.line(
+            f"`batch_tokens: {run.batch_tokens}` becomes {tokens:,}: a step takes whole windows, "
+            f"{windows:,} of {plan.sequence_length:,} tokens"
+        )
 
 
 def build_model(run: RunSettings, vocab_size: int, world: World) -> Decoder:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import io
 import json
 import os
 import shutil
@@ -22,6 +23,7 @@ from pipeline.config import ConfigError
 from pipeline.corpus import CorpusError
 from trainer import loop, record, saved
 from trainer.loop import TrainingError, steps
+from trainer.metrics import Progress
 from trainer.record import RunResult
 from trainer.settings import load_run
 
@@ -215,6 +217,28 @@ def test_steps_are_whole_batches_and_a_rest(data: Path, run_yaml: Write) -> None
     assert [s.reaches("final") for s in planned] == [False, False, True]
     assert [s.reaches(200) for s in planned] == [False, True, True]
     assert [s.reaches(10) for s in planned] == [True, True, True]
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        (4 * 32, ""),
+        (
+            4 * 32 + 31,
+            "`batch_tokens: 159` becomes 128: a step takes whole windows, 4 of 32 tokens",
+        ),
+        (31, "`batch_tokens: 31` becomes 32: a step takes whole windows, 1 of 32 tokens"),
+    ],
+)
+def test_a_batch_that_is_rounded_is_told_once(
+    data: Path, run_yaml: Write, asked: int, told: str
+) -> None:
+    stream = io.StringIO()
+    run = load_run(run_yaml("a", batch_tokens=asked, tokens=5 * 32))
+    loop.train(run, progress=Progress(stream))
+    assert [line for line in stream.getvalue().splitlines() if "batch_tokens" in line] == (
+        [told] if told else []
+    )
 
 
 def test_two_processes_have_the_losses_of_one(data: Path, run_yaml: Write, tmp_path: Path) -> None:
