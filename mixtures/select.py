@@ -157,10 +157,21 @@ def _overlap(mixture: Mixture, claims: np.ndarray, rows: pa.Table) -> int:
 
 
 def locate(root: Path, tokenizer: str, rows: pa.Table) -> Documents:
-    """Where documents stand in the shards of their corpus, ordered by id."""
+    """Where documents stand in the shards of their corpus, ordered by id.
+
+    Raises:
+        ConfigError: an id is that of two documents.
+    """
     ids = np.frombuffer(bytes.fromhex("".join(rows["id"].to_pylist())), "S16")
     order = np.argsort(ids, kind="stable")
     ids = ids[order]  # S16 compares as 16 bytes, and V16 does not compare at all
+    twice = ids[1:][ids[1:] == ids[:-1]]
+    if len(twice):
+        raise ConfigError(
+            f"{root}: {counted(len(twice), 'id')} of more than one document, for instance "
+            f"{twice.tobytes()[:16].hex()}: in its dump of a wiki a page stands twice; give the "
+            "second one as a file of its own, then `assay prepare --refresh`"
+        )
     shards = TokenShards(root, tokenizer)
     part, row, num_tokens = (np.full(len(ids), -1, np.int64) for _ in range(3))
     for path in part_paths(root, "documents"):

@@ -26,6 +26,10 @@ from typing import Any
 import pyarrow as pa
 
 
+class RefusedFileError(ValueError):
+    """An input file that no run reads, whatever `max_bad_files` says; names it and the way out."""
+
+
 @dataclass(frozen=True, slots=True)
 class Piece:
     """A range of one input file. `end` None means: to the end of the file.

@@ -1,7 +1,8 @@
 """JSON Lines: one record a line. Plain files are cut anywhere, compressed ones are one piece.
 
 orjson parses (about 1 GB/s); what it refuses and Python's own parser takes is read with that: lone
-surrogate escapes, NaN, raw control characters in strings, NUL runs around a record.
+surrogate escapes, NaN, raw control characters in strings, NUL runs around a record, and a byte
+order mark before one (of a file, or of files joined with `cat`).
 """
 
 from __future__ import annotations
@@ -73,8 +74,6 @@ def parse(line: Line, source: Input) -> Record | Bad | None:
     if size > MAX_LINE_BYTES:
         detail = f"a line of {size:,} bytes; at most {MAX_LINE_BYTES:,} are read as one record"
         return Bad(offset, size, "too_long", detail, excerpt(data))
-    if offset == 0:
-        data = data.removeprefix(BOM)
     try:
         row = orjson.loads(data)
         if type(row) is dict:
@@ -86,7 +85,7 @@ def parse(line: Line, source: Input) -> Record | Bad | None:
                     break
             return from_row(row, offset, size, source)
     except orjson.JSONDecodeError:
-        data = data.strip(b"\0 \t\r")
+        data = data.strip(b"\0 \t\r").removeprefix(BOM)
         if not data:
             return _blank(offset, size, line[2])
         try:

@@ -5,12 +5,14 @@ are rejects. Of several revisions the last counts. The title, the date of that r
 name such as `zhwiki-20261001-pages-articles.xml.bz2`, the address become columns.
 
 Pages are framed here (`<page>` cannot stand in a text, which is escaped) and parsed one at a time,
-so a page that is broken costs itself. Plain files are cut anywhere, bzip2 of many streams, as
-Wikimedia's `multistream` and pbzip2 make it, at streams; other packed files are one piece.
+so a page that is broken costs itself. A second dump in one file is refused: ids would stand twice.
+Plain files are cut anywhere, bzip2 of many streams, as Wikimedia's `multistream` and pbzip2 make
+it, at streams; other packed files are one piece.
 """
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterator
 from datetime import date
@@ -23,14 +25,14 @@ import xxhash
 
 from pipeline.pages.wikitext import BadWikitext, plain_text
 from pipeline.ranges import open_file
-from pipeline.readers import Bad, Piece, Record, excerpt, place_of
+from pipeline.readers import Bad, Piece, Record, RefusedFileError, excerpt, place_of
 from pipeline.readers.streams import BrokenStream, chunks, compression
 from pipeline.settings import Input
 
 EXPANSION = 4  # bytes of XML in a byte of a compressed dump, about
 MAX_PAGE_BYTES = 256_000_000  # of all its revisions in the dump
 SCAN_BYTES = 1 << 20
-BEGIN, END = b"<page>", b"</page>"
+BEGIN, END, ROOT = b"<page>", b"</page>", b"<mediawiki"
 
 _STREAM = re.compile(rb"BZh[1-9]1AY&SY")  # 79 bits: none of them stands there by chance
 _ID = re.compile(rb"<id>(\d{1,18})</id>")
@@ -100,7 +102,7 @@ def frame(piece: Piece) -> Iterator[Raw]:
         yield Raw(b"", 0, stream.fault.reason, stream.fault.detail)
     elif piece.begin == 0 and not found_any:
         head = next(chunks(piece.path), b"")[:1000]
-        if b"<mediawiki" not in head and head.strip():
+        if ROOT not in head and head.strip():
             detail = "no <mediawiki> at its beginning: of XML, exports of MediaWiki are read"
             yield Raw(head, 0, "bad_xml", detail)
 
@@ -115,6 +117,7 @@ class _Stream:
         self.position = 0  # of buffer[0], counted from the beginning of the piece
         self.border: int | None = None  # the position where the piece ends, once it is known
         self.fault: BrokenStream | None = None
+        self.roots = 0
 
     def fill(self) -> bool:
         """One more chunk; False at the end of the file, or at a fault."""
@@ -138,13 +141,40 @@ class _Stream:
     def to_next_page(self) -> bool:
         """Drop all before the next `<page>`; False: none begins in the piece any more."""
         while (begin := self.buffer.find(BEGIN)) < 0:
-            self.take(max(0, len(self.buffer) - len(BEGIN) + 1))
+            self._pass_over(max(0, len(self.buffer) - len(ROOT) + 1))
             if self.border is not None and self.position >= self.border:
                 return False
             if not self.fill():
                 return False
-        self.take(begin)
+        self._pass_over(begin)
         return self.border is None or self.position < self.border
+
+    def _pass_over(self, size: int) -> None:
+        """Drop what stands before a page.
+
+        Raises:
+            RefusedFileError: a second dump begins there; its pages have the ids of the first's.
+        """
+        found = self.buffer.count(ROOT, 0, size + len(ROOT) - 1)
+        self.take(size)
+        self.roots += found
+        if self.roots > 1 or (found and _begins_before(self.piece)):
+            raise RefusedFileError(
+                f"{self.piece.file}: a second <mediawiki> begins in it (dumps joined with `cat`?), "
+                "so that ids of pages stand twice; give each dump as a file of its own: "
+                "`csplit FILE '/<mediawiki/' '{*}'`"
+            )
+
+
+def _begins_before(piece: Piece) -> bool:
+    """Does a dump begin before the piece? Where it should, in the first bytes of the file."""
+    head = b""
+    with contextlib.suppress(BrokenStream):
+        for chunk in chunks(piece.path, 0, piece.begin) if piece.begin else ():
+            head += chunk
+            if ROOT in head or len(head) > SCAN_BYTES:
+                break
+    return ROOT in head
 
 
 def _item(raw: Raw, piece: Piece) -> Record | Bad:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from pipeline import disk, schema
 from pipeline.files import part_name
-from pipeline.readers import Bad, Piece, Record, Rows, place_of
+from pipeline.readers import Bad, Piece, Record, RefusedFileError, Rows, place_of
 from pipeline.readers.formats import read_rows
 from pipeline.readers.streams import DamagedShardError
 from pipeline.tables import write_rows
@@ -79,11 +79,12 @@ def _readable(
 
     Raises:
         UnreadableError: it fails, and that is not to be tolerated.
+        RefusedFileError: its reader refuses it.
         OSError: what fails is ours: a full disk for what is unpacked, a shard that `spill` made.
     """
     try:
         yield from records
-    except DamagedShardError:
+    except (DamagedShardError, RefusedFileError):
         raise
     except Exception as error:  # whatever a decoder, a disk or a store makes of a bad file
         if isinstance(error, OSError) and error.errno in disk.OURS:

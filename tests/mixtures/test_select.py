@@ -3,12 +3,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import yaml
 from mixture_corpus import Doc, Tiny, write_corpus
 
 from mixtures.select import Selection, select
 from mixtures.spec import load_mixture
+from pipeline import schema
 from pipeline.config import ConfigError
 
 ENGLISH = {"from": "web", "where": "lang = 'en'"}
@@ -252,3 +255,14 @@ def test_a_source_without_documents_is_an_error(tmp_path: Path) -> None:
         for unique in ("none", "near"):
             with pytest.raises(ConfigError, match="source 'chinese' has no document left"):
                 choose(tmp_path, sources, unique=unique)
+
+
+def test_an_id_of_two_documents_is_refused(tmp_path: Path) -> None:
+    tiny = make(tmp_path, Tiny([Doc("one"), Doc("two"), Doc("three")]))
+    path = tmp_path / "web" / "documents" / "part-00000.parquet"
+    rows = pq.read_table(path)
+    ids = pa.array([bytes.fromhex(tiny.id(n)) for n in (0, 1, 1)], schema.HASH)
+    pq.write_table(rows.set_column(rows.schema.get_field_index("id"), rows.field("id"), ids), path)
+    message = f"1 id of more than one document, for instance {tiny.id(1)}: in its dump of a wiki"
+    with pytest.raises(ConfigError, match=message):
+        choose(tmp_path, {"all": {"from": "web"}})

@@ -129,6 +129,42 @@ def test_bom_crlf_blank_lines_and_no_last_line_end(tmp_path: Path) -> None:
     assert [i.num_bytes for i in found] == [16, 22, 21]
 
 
+def test_a_bom_before_any_line_is_passed_over(tmp_path: Path) -> None:
+    """Files with one each, joined with `cat`."""
+    data = (
+        b'\xef\xbb\xbf{"text":"a"}\n\xef\xbb\xbf{"text":"b"}\n\xef\xbb\xbf\n \xef\xbb\xbf{"text":3}'
+    )
+    assert brief(of(data, tmp_path)) == [(0, "a"), (16, "b"), (36, "bad_text_type")]
+
+
+def test_of_a_key_that_stands_twice_the_last_counts(tmp_path: Path) -> None:
+    source = Input(source="t", files="x", keep=("n",))
+    line = b'{"text":"a","id":1,"n":"x","text":"b","id":2,"n":null}'
+    found = of(line + b'\n{"text":"a","text":null}', tmp_path, source)
+    assert found[0] == Record(0, len(line), "b", {"source_id": "2", "meta": {}})
+    assert brief(found[1:]) == [(len(line) + 1, "null_text")]
+
+
+@pytest.mark.parametrize(
+    ("value", "kept"),
+    [
+        ("NaN", "NaN"),
+        ("-Infinity", "-Infinity"),
+        ("1e400", "Infinity"),
+        ("1.0", "1.0"),
+        ("1e5", "100000.0"),
+        ("true", "true"),
+        ("null", None),
+    ],
+)
+def test_an_id_that_is_no_text_is_kept_as_json_writes_it(
+    tmp_path: Path, value: str, kept: str | None
+) -> None:
+    (found,) = of(b'{"text":"a","id":%s}' % value.encode(), tmp_path)
+    assert isinstance(found, Record)
+    assert found.fields.get("source_id") == kept
+
+
 def test_empty_file(tmp_path: Path) -> None:
     assert of(b"", tmp_path) == []
     assert items(_gz(tmp_path, b"")) == []

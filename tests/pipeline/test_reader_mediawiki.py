@@ -2,14 +2,18 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import zipfile
+from collections.abc import Iterable
 from datetime import date
 from pathlib import Path
 
 import pytest
 
-from pipeline.readers import Bad, Record, mediawiki
+from pipeline.readers import Bad, Piece, Record, RefusedFileError, mediawiki
 from pipeline.readers.formats import cut, read
 from pipeline.settings import Input
+from pipeline.shards import Shard
+from pipeline.transforms.ingest import ingest
 
 HEAD = """<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/" xml:lang="zh">
   <siteinfo><sitename>Wikipedia</sitename></siteinfo>
@@ -165,6 +169,49 @@ def test_a_fault_at_the_border_of_pieces(
     path = tmp_path / "a.xml.bz2"
     path.write_bytes(b"".join(streams))
     assert [(places.get(at, at), what) for at, what in brief(items(path, 1))] == expected
+
+
+@pytest.mark.parametrize("shard_bytes", [1, 100, 1_000, 1 << 30])
+@pytest.mark.parametrize("step", [None, 23, 997])
+@pytest.mark.parametrize("second", [[29], range(1, 30), [40]])
+def test_dumps_joined_with_cat_are_refused_wherever_they_are_cut(
+    tmp_path: Path, shard_bytes: int, step: int | None, second: Iterable[int]
+) -> None:
+    """The same dump twice, or another one: ids of pages would stand twice."""
+    first = HEAD + "".join(PAGES) + "</mediawiki>\n"
+    data = (first + HEAD + "".join(page(n, "b") for n in second) + "</mediawiki>\n").encode()
+    path = tmp_path / ("a.xml" if step is None else "a.xml.bz2")
+    streams = [data] if step is None else [data[i : i + step] for i in range(0, len(data), step)]
+    path.write_bytes(b"".join(streams if step is None else map(bz2.compress, streams)))
+    pieces = cut(str(path), path.name, shard_bytes)
+    assert pieces is not None
+    assert any(is_refused(piece) for piece in pieces)
+    path.write_bytes(b"<?xml version='1.0'?><!--" + b" preamble" * 60 + b"-->" + first.encode())
+    assert len(items(path, shard_bytes)) == 29
+
+
+def is_refused(piece: Piece) -> bool:
+    try:
+        list(read(piece, Input(source="t", files="*"), "resiliparse"))
+    except RefusedFileError:
+        return True
+    return False
+
+
+def test_a_refused_dump_is_named_with_the_way_out(tmp_path: Path) -> None:
+    """In a zip, too; and `max_bad_files` lets no id stand twice."""
+    path = tmp_path / "a.xml"
+    path.write_text((HEAD + page(1, "a") + "</mediawiki>\n") * 2)
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.write(path, "in/b.xml")
+    source = Input(source="t", files="*")
+    for name, shown in (("a.xml", "a.xml"), ("a.zip", "in/b.xml")):
+        pieces = cut(str(tmp_path / name), name, 1 << 30)
+        assert pieces is not None
+        shard = Shard(0, "t", tuple(pieces), text_bytes=0, version="")
+        message = f"^{shown}: a second <mediawiki> begins in it .* `csplit FILE '/<mediawiki/' "
+        with pytest.raises(RefusedFileError, match=message):
+            ingest(tmp_path / "corpus", shard, source, "", (), None, tolerant=True)
 
 
 def test_other_xml_and_nothing(tmp_path: Path) -> None:

@@ -40,6 +40,13 @@ def test_rows(tmp_path: Path, type_: pa.DataType) -> None:
     ]
 
 
+def test_an_id_that_is_no_number_is_kept_as_json_writes_it(tmp_path: Path) -> None:
+    """pandas writes a missing id among numbers as NaN."""
+    found = of(tmp_path, text=["a", "b", "c"], id=[float("nan"), 1.0, None])
+    ids = [item.fields.get("source_id") for item in found if isinstance(item, Record)]
+    assert ids == ["NaN", "1.0", None]
+
+
 def test_invalid_utf8_costs_its_row(tmp_path: Path) -> None:
     raw = pa.array([b"a", b"\xff", b"c"], pa.binary())
     text = pa.StringArray.from_buffers(3, *raw.buffers()[1:])

@@ -43,6 +43,12 @@ def test_columns_quotes_and_line_ends_in_a_field(tmp_path: Path) -> None:
     ]
 
 
+def test_columns_of_one_name_a_second_bom_and_no_number(tmp_path: Path) -> None:
+    found = of(tmp_path, "\ufefftext,id,text\na,NaN,b\n\ufeffa,,\ufeffc\n".encode())
+    shown = [(r.text, r.fields["source_id"]) for r in found if isinstance(r, Record)]
+    assert shown == [("b", "NaN"), ("\ufeffc", "")], "normalization removes and counts U+FEFF"
+
+
 @pytest.mark.parametrize("delimiter", [",", "\t", ";", "|"])
 def test_the_header_tells_the_delimiter(tmp_path: Path, delimiter: str) -> None:
     data = delimiter.join(["n,o", "content"]).replace("n,o", '"n,o"') + "\n"
