@@ -7,6 +7,7 @@ GB of text.
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +25,10 @@ from pipeline.shards import Key, spill_folder
 
 File = tuple[Key, str]  # and where it lies now
 TELL_SECONDS = 10.0  # between lines on stderr
+HANDS = 256  # into which files are dealt at most: of 100,000 tiny ones, 400 travel together
+# Of files that are worth processes which begin with nothing, 0.6 s of a core and 140 MB each: about
+# 600 MB of text, 3 s.
+WORTH_BYTES = 200_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,27 +55,49 @@ def cut_files(
         OSError: the corpus cannot be written.
         CorpusError: a process was killed.
     """
-    made: list[Cut] = []
-    function = functools.partial(_cut, root, shard_bytes, strict)
+    sizes = [_size_if_known(path) for _, path in files]
+    largest_first = sorted(range(len(files)), key=lambda n: -sizes[n])  # so all are busy to the end
+    hands = [largest_first[n::HANDS] for n in range(min(HANDS, len(files)))]
+    dealt = [[files[n] for n in hand] for hand in hands]
+    made: dict[int, Cut] = {}
+    function = functools.partial(_cut_hand, root, shard_bytes, strict)
     try:
-        with forks.each(function, files, workers) as results:
+        with forks.each(function, dealt, workers, sum(sizes) > WORTH_BYTES) as results:
+            cuts = itertools.chain.from_iterable(results)
+            numbers = itertools.chain.from_iterable(hands)
             for result in telling(
-                results, lambda n: f"{n:,} of {len(files):,} input files read", TELL_SECONDS
+                cuts, lambda n: f"{n:,} of {len(files):,} input files read", TELL_SECONDS
             ):
                 if isinstance(result, Exception):
                     raise result
-                made.append(result)
+                made[next(numbers)] = result
     except forks.Killed:
         raise CorpusError(
             f"{root}: a process that cut input files was killed; finished shards are kept: call "
             "again. SIGKILL is most often a lack of memory: fewer --workers"
         ) from None
-    return made
+    return [made[n] for n in range(len(files))]
+
+
+def _size_if_known(path: str) -> int:
+    """What the system knows, or a store has said in its list; a web server is not asked for it."""
+    if path.startswith(("http://", "https://")):
+        return 0
+    try:
+        return file_size(path)
+    except OSError:
+        return 0
 
 
 def is_cut(spilled: Path) -> bool:
     """Does this shard stand, and was its stream cut to the end?"""
     return spilled.exists() and spilled.with_name(DONE).exists()
+
+
+def _cut_hand(
+    root: Path, shard_bytes: int, strict: bool, hand: list[File]
+) -> list[Cut | Exception]:
+    return [_cut(root, shard_bytes, strict, named) for named in hand]
 
 
 def _cut(root: Path, shard_bytes: int, strict: bool, named: File) -> Cut | Exception:

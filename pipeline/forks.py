@@ -21,7 +21,6 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 STANDARD = 3  # descriptors: input, output, errors
-MESSAGES = 64  # to each worker, at most: 100,000 tiny files go in chunks of 781, 100 one by one
 
 
 class Killed(Exception):
@@ -98,28 +97,32 @@ def apart(function: Callable[[], str]) -> Callable[[], str]:
 
 
 @contextmanager
-def each(function: Callable[[A], B], items: Sequence[A], workers: int) -> Iterator[Iterator[B]]:
+def each(
+    function: Callable[[A], B], items: Sequence[A], workers: int, afresh: bool = False
+) -> Iterator[Iterator[B]]:
     """Yields the results in order, worked out by so many forks where that is safe, else here. The
-    forks are gone when the block ends, however it ends: this process has one thread again.
+    processes are gone when the block ends, however it ends: this one has one thread again.
 
     Args:
         function: can be pickled, as can items and results. Beside forks an exception of its own
             comes back with frames of this library: let it return what is meant for users.
+        afresh: where forks are not safe, by processes that begin with nothing (a lease of a store
+            is kept by a thread).
 
     Raises:
         Killed: one died.
     """
-    workers = min(workers, len(os.sched_getaffinity(0)) if can_fork() else 1, len(items))
-    if workers < 2:
+    start = "fork" if can_fork() else "spawn"
+    workers = min(workers, len(os.sched_getaffinity(0)), len(items))
+    if workers < 2 or not (start == "fork" or afresh):
         yield map(function, items)
         return
     others = multiprocessing.active_children()
-    fork = multiprocessing.get_context("fork")
+    context = multiprocessing.get_context(start)
     sys.stderr.flush()
-    with ProcessPoolExecutor(workers, fork, _settle) as pool:  # forks all before its own thread
+    with ProcessPoolExecutor(workers, context, _settle) as pool:  # forks all before its own thread
         try:
-            chunk = max(1, len(items) // (workers * MESSAGES))
-            yield pool.map(function, items, chunksize=chunk)
+            yield pool.map(function, items)
         except BaseException as error:  # an interrupt, too: nobody waits for what they are at
             for child in multiprocessing.active_children():
                 if child not in others:

@@ -81,6 +81,21 @@ def test_the_bytes_of_one_process_and_one_thread_after(tmp_path: Path) -> None:
     assert files_of(tmp_path / "3") == wanted
 
 
+def test_beside_a_thread_processes_that_begin_with_nothing_cut(tmp_path: Path) -> None:
+    """The lease of a store is kept by a thread."""
+    inputs = write(tmp_path / "in")
+    beside = (
+        "import threading\nthreading.Thread(target=time.sleep, args=(60,), daemon=True).start()\n"
+        "made = forks.multiprocessing.get_context\n"
+        "forks.multiprocessing.get_context = lambda how: print(how) or made(how)\n"
+    )
+    for worth, wanted in ((1 << 30, ["80", "False"]), (0, ["spawn", "80", "False"])):
+        program = f"{beside}cutting.WORTH_BYTES = {worth}\n{PLAN}"
+        out, errors = told(program, tmp_path / str(worth), inputs, 2, 0)
+        assert out.split() == wanted, errors
+    assert files_of(tmp_path / "0") == files_of(tmp_path / str(1 << 30))
+
+
 def test_the_first_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     inputs = write(tmp_path / "in", "3.txt")
     wanted = (
