@@ -10,6 +10,8 @@ import os
 import re
 import resource
 import shutil
+import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -348,6 +350,22 @@ def test_a_disk_that_fills_up_in_the_run(settings: Path, tmp_path: Path) -> None
     assert run(settings)["finished"]
     assert read_json(settings.parent / "corpus" / "corpus.json")["finished"]
     assert (soft, hard) == resource.getrlimit(resource.RLIMIT_FSIZE)
+
+
+def test_the_command_says_in_one_line_what_the_disk_refuses(settings: Path) -> None:
+    """Two workers that fail at once: no trace of either."""
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+    done = subprocess.run(
+        [sys.executable, "-m", "trainer.cli", "prepare", str(settings), "--workers", "2"],
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (15_000, limit)),
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2, done.stderr
+    (line,) = [line for line in done.stderr.splitlines() if "failed" in line or "Trace" in line]
+    root = settings.parent / "corpus"
+    assert line.startswith(f"assay prepare: {root}: step 'Ingest' failed: {root}/")
+    assert line.endswith("choose another disk, and call again: what was finished is kept")
 
 
 def test_a_stream_that_breaks_is_named_at_the_end(settings: Path) -> None:
