@@ -14,7 +14,8 @@ from pipeline.amounts import counted
 from pipeline.corpus import record_path
 from pipeline.files import read_json
 from pipeline.planning import input_files
-from pipeline.prepare import check, plan_job
+from pipeline.preconditions import check
+from pipeline.prepare import plan_job
 from pipeline.readers import Piece
 from pipeline.readers.files import file_size
 from pipeline.readers.formats import READERS, cut, format_of

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import functools
 import heapq
-import importlib.util
 import itertools
-import re
 import shutil
 import sys
 import time
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from filters import language, normalize
-from filters.signals import GROUPS
+from filters import normalize
 from pipeline import (
     accounts,
     attach,
@@ -30,7 +26,7 @@ from pipeline import (
     frozen,
     given,
     merged,
-    objects,
+    preconditions,
     progress,
     publish,
     store,
@@ -83,7 +79,7 @@ def prepare(
         CorpusError: the corpus is in use, or its accounts do not add up.
     """
     began = time.perf_counter()
-    check(settings)
+    preconditions.check(settings)
     encoder = load(settings.tokenizer)
     files = input_files(settings)
     assert settings.output is not None, "load_corpus sets the output"
@@ -130,46 +126,6 @@ def prepare(
             publish.finish(root)
         finished.drop(root)
         return Prepared(root, corpus.manifest(root), made, time.perf_counter() - began)
-
-
-def check(settings: CorpusSettings) -> None:
-    """Refuse what would fail later, before anything is written.
-
-    Raises:
-        ConfigError: an unknown signal group or language, no such extractor or `independent` file.
-    """
-    if settings.output is not None and objects.is_url(settings.output):
-        objects.require_writable(settings.output)
-    for group in settings.signals:
-        if group not in GROUPS:
-            near = difflib.get_close_matches(group, GROUPS, n=1, cutoff=0.5)
-            hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(GROUPS)}"
-            raise ConfigError(f"key `signals`: no group {group!r}; {hint}")
-    if settings.signals[:1] != ("language",):
-        raise ConfigError(
-            f"key `signals`: {list(settings.signals)} must begin with 'language': held-out sets "
-            "and all other groups go by the language of a document"
-        )
-    _check_languages(settings.languages)
-    if settings.extractor == "trafilatura" and importlib.util.find_spec("trafilatura") is None:
-        raise ConfigError(
-            "key `extractor`: trafilatura is not installed; `pip install 'assay[trafilatura]'`, "
-            "or leave the key out for resiliparse"
-        )
-    try:
-        given.independent_version(settings.heldout)
-    except OSError as error:
-        raise ConfigError(f"key `heldout.independent`: {error}") from None
-
-
-def _check_languages(languages: Sequence[str]) -> None:
-    known = language.codes()
-    for code in languages:
-        if code not in known:
-            plain = re.split("[-_]", code.lower())[0]  # of zh-Hans, en_US
-            near = difflib.get_close_matches(plain, known, n=1, cutoff=0.6)
-            hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
-            raise ConfigError(f"key `languages`: no document is ever of language {code!r}; {hint}")
 
 
 def plan_job(

@@ -1,0 +1,69 @@
+"""What of corpus.yaml is refused before anything is written: it would fail later, or after hours be
+told as an empty column."""
+
+from __future__ import annotations
+
+import difflib
+import importlib.util
+import re
+from collections.abc import Sequence
+
+from filters import language
+from filters.signals import GROUPS
+from pipeline import given, objects
+from pipeline.config import ConfigError
+from pipeline.settings import CorpusSettings
+
+# What people write for a code: a country, ISO 639-2 and 639-3, an English name.
+SPELLINGS = {
+    "zh": "cn zho chi cmn yue wuu chinese",
+    "en": "us gb eng english",
+    "ja": "jp jpn japanese",
+    "ko": "kr kor korean",
+    "de": "deu ger german",
+    "fr": "fra fre french",
+    "es": "spa spanish",
+    "ru": "rus russian",
+}
+MEANT = {spelling: code for code, words in SPELLINGS.items() for spelling in words.split()}
+
+
+def check(settings: CorpusSettings) -> None:
+    """Refuse what would fail later.
+
+    Raises:
+        ConfigError: an unknown signal group or language, no such extractor or `independent` file.
+    """
+    if settings.output is not None and objects.is_url(settings.output):
+        objects.require_writable(settings.output)
+    for group in settings.signals:
+        if group not in GROUPS:
+            near = difflib.get_close_matches(group, GROUPS, n=1, cutoff=0.5)
+            hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(GROUPS)}"
+            raise ConfigError(f"key `signals`: no group {group!r}; {hint}")
+    if settings.signals[:1] != ("language",):
+        raise ConfigError(
+            f"key `signals`: {list(settings.signals)} must begin with 'language': held-out sets "
+            "and all other groups go by the language of a document"
+        )
+    check_languages(settings.languages)
+    if settings.extractor == "trafilatura" and importlib.util.find_spec("trafilatura") is None:
+        raise ConfigError(
+            "key `extractor`: trafilatura is not installed; `pip install 'assay[trafilatura]'`, "
+            "or leave the key out for resiliparse"
+        )
+    try:
+        given.independent_version(settings.heldout)
+    except OSError as error:
+        raise ConfigError(f"key `heldout.independent`: {error}") from None
+
+
+def check_languages(languages: Sequence[str]) -> None:
+    known = language.codes()
+    for code in languages:
+        if code not in known:
+            plain = re.split("[-_]", code.lower())[0]  # of zh-Hans, en_US
+            near = difflib.get_close_matches(plain, known, n=1, cutoff=0.6)
+            near = [MEANT[plain]] if plain in MEANT else near
+            hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
+            raise ConfigError(f"key `languages`: no document is ever of language {code!r}; {hint}")
