@@ -68,7 +68,7 @@ def job_of(num_files: int, root: Path) -> Job:
         output=str(root),
     )
     prints = tuple((stage, "0" * 32) for stage in ("ingest", "tokens", "pairs"))
-    return Job(root, settings, settings.tokenizer, "hash", "tokenizers", prints)
+    return Job(root, settings, "digest", settings.tokenizer, "hash", "tokenizers", prints)
 
 
 def graph_bytes(job: Job) -> int:

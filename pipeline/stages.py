@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,8 @@ class Job:
     and the tokenizer in the corpus."""
 
     root: Path
-    settings: CorpusSettings
+    settings: CorpusSettings = field(compare=False)  # 1,000 sources are compared by their digest
+    digest: str  # of the settings
     tokenizer: Tokenizer  # the corpus's own copy, and the policy
     tokenizer_hash: str
     engine: Engine

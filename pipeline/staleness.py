@@ -97,7 +97,8 @@ def make_job(
     )
     copy = root / "tokens" / encoder.hash / "tokenizer.json"
     tokenizer = settings.tokenizer.model_copy(update={"file": str(copy)})
-    job = Job(root, settings, tokenizer, encoder.hash, encoder.engine, prints, id_bound)
+    digest = fingerprint(settings.model_dump(mode="json"))
+    job = Job(root, settings, digest, tokenizer, encoder.hash, encoder.engine, prints, id_bound)
     mirror = store.of(root)
     return replace(job, store=mirror.url, lease=mirror.number) if mirror else job
 
