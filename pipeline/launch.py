@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
@@ -20,18 +19,9 @@ from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.transforms.environments import EmbeddedPythonGrpcEnvironment, Environment
 
 from pipeline.build import build
-from pipeline.corpus import CorpusError
-from pipeline.disk import KEPT
+from pipeline.failures import told
 from pipeline.runners import Chosen
 from pipeline.stages import Job
-
-# The end of what Beam makes of an exception: a disk that is full, settings that we refuse.
-_MENDED_BY_USER = re.compile(
-    r"\A.*^(?:RuntimeError: )?"
-    r"(?:OSError|PermissionError|FileNotFoundError|pipeline(?:\.\w+)+Error): (.*)"
-    r" \[while running '([^']*)'\]\s*\Z",
-    re.DOTALL | re.MULTILINE,
-)
 
 # Where steps run, for the runners of this machine.
 LOCAL: dict[str, Callable[[Job], AbstractContextManager[Environment | None]]] = {
@@ -59,23 +49,13 @@ def run(job: Job, chosen: Chosen, shown: AbstractContextManager[None]) -> None:
         shown: progress, whose thread must not run yet when workers are forked.
 
     Raises:
-        CorpusError: a step failed for a reason that the user can mend, or a worker died.
+        CorpusError, StepError: as failures.told.
     """
-    try:
-        if chosen.name in LOCAL:
-            _run_local(job, chosen.name, chosen.workers, shown)
-        else:
-            with shown:
-                _run_elsewhere(job, chosen)
-    except RuntimeError as error:
-        if str(error).startswith(workers.LOST):
-            raise CorpusError(f"{job.root}: {error}") from None
-        mended = _MENDED_BY_USER.search(str(error))
-        if mended is None:
-            raise
-        message, step = mended.groups()
-        remedy = "" if KEPT in message else f"; mend it and {KEPT}"
-        raise CorpusError(f"{job.root}: step {step!r} failed: {message}{remedy}") from None
+    if chosen.name in LOCAL:
+        _run_local(job, chosen.name, chosen.workers, shown)
+    else:
+        with shown, told(job.root):
+            _run_elsewhere(job, chosen)
 
 
 def _run_local(job: Job, name: str, num_workers: int, shown: AbstractContextManager[None]) -> None:
@@ -86,6 +66,7 @@ def _run_local(job: Job, name: str, num_workers: int, shown: AbstractContextMana
         turns.fresh(job.root),
         where(job) as environment,
         shown,
+        told(job.root, workers.lost),
         beam.Pipeline(runner=FnApiRunner(environment), options=options) as pipeline,
     ):
         build(pipeline, job, lanes)

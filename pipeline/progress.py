@@ -3,18 +3,20 @@
 A block fits its terminal: what matters most stands first, what does not fit is left out, a number
 is never cut. Plain lines say which stages begin when they do, and every 10 s how far all is.
 
-`stats/log.jsonl` gets one JSON object a line: `start`, `part` for each finished part of a stage,
-`stage` when nothing of it is left, then `end` or `error`, each with its UTC time. Runs follow one
-another in it.
+The log gets one JSON object a line: `start`, `part` for each finished part of a stage, `stage` when
+nothing of it is left, then `end`, or `error` with its traceback, each with its UTC time. Runs
+follow one another in it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -29,7 +31,7 @@ from pipeline.watch import Stage, Watch
 LOOK_SECONDS = 1.0
 LINE_SECONDS = 10.0  # between plain lines
 LOOKS_SHARE = 0.02  # of one core at most, whatever the number of parts
-ERROR_CHARS = 2_000  # of a message, in the log
+LOG = "stats/log.jsonl"  # of a corpus
 
 
 @contextmanager
@@ -37,22 +39,36 @@ def shown(job: Job, missing: Mapping[str, int]) -> Iterator[None]:
     """Show and log what is made of the `missing` parts of each stage while the block runs."""
     began = time.monotonic()
     watch, stop = Watch(job, missing), threading.Event()
-    log = job.root / "stats" / "log.jsonl"
+    log, unlogged = job.root / LOG, list[dict[str, Any]]()
     append(log, [{"event": "start", "parts": len(job.parts), "missing": dict(missing)}])
-    thread = threading.Thread(target=_show, args=(watch, log, stop), daemon=True)
+    thread = threading.Thread(target=_show, args=(watch, log, unlogged, stop), daemon=True)
     thread.start()
-    last: dict[str, Any] = {"event": "end"}
+    failed: BaseException | None = None
     try:
         yield
     except BaseException as error:
-        message = f"{type(error).__name__}: {error}"[:ERROR_CHARS]
-        last = {"event": "error", "message": message}
+        failed = error
         raise
     finally:
         stop.set()
         thread.join()
-        events = _look(watch)
-        append(log, [*events, last | {"seconds": round(time.monotonic() - began, 1)}])
+        last = {**_end(failed), "seconds": round(time.monotonic() - began, 1)}
+        try:
+            append(log, [*unlogged, *_look(watch), last])
+        except OSError as error:
+            if failed is None:
+                raise
+            failed.add_note(f"{log}: {error}; so here is the traceback\n{last['traceback']}")
+
+
+def _end(failed: BaseException | None) -> dict[str, Any]:
+    if failed is None:
+        return {"event": "end"}
+    return {
+        "event": "error",
+        "message": f"{type(failed).__name__}: {failed}",
+        "traceback": "".join(traceback.format_exception(failed)),
+    }
 
 
 def append(log: Path, events: list[dict[str, Any]]) -> None:
@@ -81,13 +97,18 @@ def _look(watch: Watch) -> list[dict[str, Any]]:
     ]
 
 
-def _show(watch: Watch, log: Path, stop: threading.Event) -> None:
+def _show(watch: Watch, log: Path, unlogged: list[dict[str, Any]], stop: threading.Event) -> None:
+    """Until `stop`; `unlogged` are the events that a full disk did not take: the run itself fails
+    of it, and tells."""
     terminal = sys.stderr.isatty()
     began, drawn, told, begun = time.monotonic(), 0, 0.0, set[str]()
     pause = 0.0
     while not stop.wait(pause):
         looked = time.thread_time()
-        append(log, _look(watch))
+        unlogged += _look(watch)
+        with contextlib.suppress(OSError):
+            append(log, unlogged)
+            unlogged.clear()
         pause = max(LOOK_SECONDS, (time.thread_time() - looked) / LOOKS_SHARE)
         seconds = time.monotonic() - began
         if terminal:

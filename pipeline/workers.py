@@ -21,13 +21,15 @@ import gc
 import json
 import multiprocessing
 import os
+import shutil
 import signal
 import socket
 import sys
+import tempfile
 import threading
 import traceback
 from collections.abc import Iterator
-from multiprocessing import forkserver, resource_tracker, util
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.context import ForkServerProcess
 from typing import Any, ClassVar, NoReturn
 
@@ -52,9 +54,12 @@ gc.set_threshold(100_000, 20, 20)
 WARM = "pipeline.warm"  # what a fork server loads before it forks
 URN = "assay:environment:forked:v1"
 TOKENIZER = "ASSAY_WARM_TOKENIZER"  # tells the fork server which one its workers will want
-LOST = "a worker process died"
 LOOK_SECONDS = 0.2  # how often the watch looks for requests to a worker that is dead
+TEMP_CHARS = 75  # of $TMPDIR: a socket's path may have 103 (macOS; Linux 107)
+LAST_SECONDS = 2.0  # in which the fork server tells of a worker whose streams broke
 FORKS = multiprocessing.get_context("forkserver")
+
+lost: list[str] = []  # what is to be said of workers that died in this run
 
 
 @Environment.register_urn(URN, bytes)
@@ -88,7 +93,12 @@ class ForkedWorker(worker_handlers.GrpcWorkerHandler):
     def close(self) -> None:
         """All bundles are done, or the run has failed: in both cases nothing is lost by a kill,
         and an orderly end would wait for the part that the worker is at."""
-        self.running.pop(self.worker_id, None)
+        if self.running.pop(self.worker_id, None) is None:
+            return
+        if self.data_conn._closed:  # not by us: Beam saw it before the watch did
+            self.process.join(LAST_SECONDS)
+        if self.process.exitcode is not None:
+            lost.append(_obituary(self.process))
         self.process.kill()
         self.fail("the run has ended")
         self.control_conn.push(worker_handlers.BeamFnControlServicer._DONE_MARKER)
@@ -108,6 +118,7 @@ class ForkedWorker(worker_handlers.GrpcWorkerHandler):
 def watched(job: Job | None = None) -> Iterator[ForkedEnvironment]:
     """The environment for a run, whose workers are watched until it is over."""
     heap.give_back()
+    lost.clear()
     if job is not None:
         os.environ[TOKENIZER] = json.dumps([job.tokenizer.model_dump(), job.engine])
     heap.settle_children()
@@ -145,14 +156,16 @@ def _start_fork_server() -> bool:
     if server["_forkserver_pid"] is not None or not (known and forks.can_fork()):
         forkserver.ensure_running()
         return False
-    address = f"{util.get_temp_dir()}/fork-server"  # a folder of this user alone
+    far = len(tempfile.gettempdir()) > TEMP_CHARS
+    folder = tempfile.mkdtemp(prefix="assay-", dir="/tmp" if far else None)  # of this server alone
+    address = f"{folder}/fork-server"
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(address)
         listener.listen()
         alive, alive_here = os.pipe()  # ends with this process, and the server with it
         pid = os.fork()
         if pid == 0:
-            _be_fork_server(listener.fileno(), alive)
+            _be_fork_server(listener.fileno(), alive, folder)
     os.close(alive)
     server |= {
         "_forkserver_address": address,
@@ -166,20 +179,22 @@ def _end_fork_server() -> None:
     """By a kill: asked for its end, it waits for all workers, and nobody knows of one whose start
     was interrupted (which ends with this process)."""
     server = vars(forkserver._forkserver)
-    os.close(server["_forkserver_alive_fd"])
     os.kill(server["_forkserver_pid"], signal.SIGKILL)
     os.waitpid(server["_forkserver_pid"], 0)
-    os.unlink(server["_forkserver_address"])
+    os.close(server["_forkserver_alive_fd"])
+    shutil.rmtree(os.path.dirname(server["_forkserver_address"]))
     server |= dict.fromkeys(("_forkserver_address", "_forkserver_alive_fd", "_forkserver_pid"))
 
 
-def _be_fork_server(listener: int, alive: int) -> NoReturn:
-    """The child's side: nothing of the parent's is open (its lock!) or handled here."""
+def _be_fork_server(listener: int, alive: int, folder: str) -> NoReturn:
+    """The child's side: nothing of the parent's is open (its lock!) or handled here. The folder of
+    the socket goes with a parent that is killed, too."""
     try:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         forks.close_all_but(listener, alive)
         forkserver.main(listener, alive, [WARM])
     except SystemExit:  # the parent has ended
+        shutil.rmtree(folder, ignore_errors=True)
         os._exit(0)
     except BaseException:
         traceback.print_exc()
@@ -192,6 +207,7 @@ def _watch(over: threading.Event) -> None:
         dead = [worker.process for worker in running if worker.process.exitcode is not None]
         if dead:
             why = _obituary(dead[0])
+            lost.append(why)
             while not over.wait(LOOK_SECONDS):  # what is asked of workers from now on, too
                 for worker in running:
                     worker.process.kill()
@@ -202,24 +218,31 @@ def _obituary(process: ForkServerProcess) -> str:
     code = process.exitcode or 0
     how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
     return (
-        f"{LOST} (pid {process.pid}, {how}); finished parts are kept: call again. SIGKILL is most "
-        "often a lack of memory: fewer --workers, or smaller shard_bytes"
+        f"a worker process died (pid {process.pid}, {how}); finished parts are kept: call again. "
+        "SIGKILL is most often a lack of memory: fewer --workers, or smaller shard_bytes"
     )
 
 
 def _without_broken_streams(failed: threading.ExceptHookArgs) -> None:
-    """The streams of a killed worker break; that is no news."""
+    """The streams to a process that was killed break; that is no news."""
     if not issubclass(failed.exc_type, grpc.RpcError):
         threading.__excepthook__(failed)
 
 
 def _work(address: str, worker_id: str) -> None:
-    """The life of a worker process."""
+    """The life of a worker process. Where the driver is killed its streams break, now before the
+    thread notices, now behind: no news either."""
     threading.Thread(target=forks.end_with_parent, daemon=True).start()
-    sdk_worker.SdkHarness(
-        address,
-        worker_id=worker_id,
-        state_cache_size=worker_handlers.STATE_CACHE_SIZE_MB << 20,
-        data_buffer_time_limit_ms=worker_handlers.DATA_BUFFER_TIME_LIMIT_MS,
-        runner_capabilities=worker_handlers.FNAPI_RUNNER_CAPABILITIES,
-    ).run()
+    threading.excepthook = _without_broken_streams
+    try:
+        sdk_worker.SdkHarness(
+            address,
+            worker_id=worker_id,
+            state_cache_size=worker_handlers.STATE_CACHE_SIZE_MB << 20,
+            data_buffer_time_limit_ms=worker_handlers.DATA_BUFFER_TIME_LIMIT_MS,
+            runner_capabilities=worker_handlers.FNAPI_RUNNER_CAPABILITIES,
+        ).run()
+    except grpc.RpcError as error:
+        if error.code() is not grpc.StatusCode.UNAVAILABLE:
+            raise
+        os._exit(1)

@@ -3,8 +3,8 @@
 A function is imported when its verb is called, so `assay --help` loads neither torch nor Beam, and
 no verb loads both. Each takes the arguments after the verb and returns the exit code.
 
-Exit codes: 0 done; 1 a fault of ours, with its traceback; 2 a mistake that the user can mend, as
-one message; 130 interrupted; 143 stopped by SIGTERM.
+Exit codes: 0 done; 1 a fault of ours, with its traceback, or the log that holds it; 2 a mistake
+that the user can mend, as one message; 130 interrupted; 143 stopped by SIGTERM.
 """
 
 from __future__ import annotations
@@ -81,11 +81,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (ValueError, OSError) as error:
         if not _meant_for_user(error):
             raise
-        notes = "".join(f"\n{note}" for note in getattr(error, "__notes__", ()))
         of_disk = disk.told(error) if isinstance(error, OSError) else None
         message = of_disk or str(error)
-        print(f"assay {verb}: {message}{notes}", file=sys.stderr)
+        print(f"assay {verb}: {message}{_notes(error)}", file=sys.stderr)
         return 2
+    except Exception as error:
+        if not hasattr(error, "log"):  # as failures.StepError has: where its traceback is
+            raise
+        print(f"assay {verb}: {error}{_notes(error)}", file=sys.stderr)
+        return 1
+
+
+def _notes(error: Exception) -> str:
+    return "".join(f"\n{note}" for note in getattr(error, "__notes__", ()))
 
 
 def _call(verb: str, arguments: list[str]) -> int:

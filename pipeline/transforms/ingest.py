@@ -93,7 +93,7 @@ def _readable(
         if not tolerant:
             raise UnreadableError(
                 f"{piece.path} cannot be read: {reason}; mend it, take it out of `files`, or let "
-                "some fail with `max_bad_files` in corpus.yaml"
+                f"some fail with `max_bad_files` in corpus.yaml, and {disk.KEPT}"
             ) from error
         tally.bad_files.append({"file": piece.file, "reason": reason})
         yield Bad(place_of(piece), 0, "bad_file", reason)

@@ -321,17 +321,3 @@ def test_estimate_writes_nothing(prepared: Path, tmp_path: Path) -> None:
         "all": ["247", "records,", "98.8%"],
     }
     assert sorted(tmp_path.rglob("*")) == before
-
-
-def test_a_fault_inside_beam_is_one_message() -> None:
-    """What Beam makes of an exception in a worker, as seen with a full disk."""
-    pytest.importorskip("apache_beam")
-    program = (
-        "from pipeline.launch import _MENDED_BY_USER as found\n"
-        "text = 'Traceback ...\\n  File x\\nOSError: [Errno 28] No space left on device "
-        "[while running \\'Ingest\\']\\n'\n"
-        "print(found.search(text).groups())\n"
-        "print(found.search(text.replace('OSError', 'KeyError')))\n"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.stdout == "('[Errno 28] No space left on device', 'Ingest')\nNone\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import time
 from pathlib import Path
@@ -85,6 +86,41 @@ def test_a_run_that_fails_says_so_in_the_log(tmp_path: Path) -> None:
     assert [event["event"] for event in events] == ["start", "part", "error"]
     assert events[1]["bytes"] == 11
     assert events[2]["message"] == "ValueError: the disk is full"
+    told = events[2]["traceback"].splitlines()
+    assert (told[0], told[-1]) == (
+        "Traceback (most recent call last):",
+        "ValueError: the disk is full",
+    )
+
+
+def test_what_a_full_disk_does_not_log_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Events wait for room; without any, the traceback goes with the error."""
+    room = [True]
+    real = progress.append
+
+    def append(log: Path, events: list[dict[str, Any]]) -> None:
+        if not room[0]:
+            raise OSError(errno.ENOSPC, "No space left")
+        real(log, events)
+
+    monkeypatch.setattr(progress, "append", append)
+    monkeypatch.setattr(progress, "LOOK_SECONDS", 0.01)
+    job: Any = FakeJob(tmp_path)
+    with progress.shown(job, {"ingest": 2}):
+        room[0] = False
+        ingested(tmp_path, 0)
+        time.sleep(0.2)
+        room[0] = True
+    assert [event["event"] for event in events_of(tmp_path)] == ["start", "part", "end"]
+    with pytest.raises(KeyError) as caught, progress.shown(job, {"ingest": 2}):
+        room[0] = False
+        raise KeyError("a decoder")
+    (note,) = caught.value.__notes__
+    log = tmp_path / progress.LOG
+    assert note.startswith(f"{log}: [Errno 28] No space left; so here is the traceback\nTraceback")
+    assert note.endswith("KeyError: 'a decoder'\n")
 
 
 def stage(missing: int, made: int, cpu_seconds: float, **known: int) -> Stage:

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -42,13 +43,14 @@ def run(step, runs=1):
 """
 
 
-def start(folder: Path, last: str, *more: str) -> subprocess.Popen[str]:
+def start(folder: Path, last: str, *more: str, **environment: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-c", PROGRAM + last, str(folder), *more],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        env={**os.environ, **environment},
     )
 
 
@@ -157,13 +159,41 @@ def test_a_killed_worker_ends_the_run(tmp_path: Path) -> None:
 def test_workers_end_with_the_process_that_started_them(
     tmp_path: Path, how: signal.Signals
 ) -> None:
-    process = start(tmp_path, "run(lambda n: time.sleep(600))")
-    workers = pids(tmp_path)
-    os.kill(process.pid, how)
-    err = end(process)
-    if how == signal.SIGINT:
-        assert err.strip().endswith("KeyboardInterrupt")
-    assert all_gone(workers)
+    """Without a word, and without a trace but for what SIGINT leaves to Python."""
+    with tempfile.TemporaryDirectory(prefix="t-") as temporary:  # tmp_path is long for a socket
+        process = start(tmp_path, "run(lambda n: time.sleep(600))", TMPDIR=temporary)
+        workers = pids(tmp_path)
+        assert [path.name for path in Path(temporary).glob("assay-*/*")] == ["fork-server"]
+        os.kill(process.pid, how)
+        err = end(process)
+        assert all_gone(workers)
+        if how == signal.SIGINT:
+            assert err.strip().endswith("KeyboardInterrupt")
+        else:
+            assert err == ""
+        assert list(Path(temporary).glob("assay-*")) == []
+
+
+def test_two_runs_at_once_beside_what_a_killed_one_left(tmp_path: Path) -> None:
+    """A socket of another's name, in a folder that is too long for any."""
+    far = tmp_path / ("far" * 30)
+    (far / "pymp-killed").mkdir(parents=True)
+    (far / "pymp-killed" / "fork-server").touch()
+    last = """
+import multiprocessing
+def child(name):
+    global folder
+    folder = folder / name
+    folder.mkdir()
+    run(lambda n: n)
+fork = multiprocessing.get_context("fork")
+children = [fork.Process(target=child, args=(name,)) for name in "ab"]
+for child in children: child.start()
+for child in children: child.join()
+print([child.exitcode for child in children])
+"""
+    out, err = start(tmp_path, last, TMPDIR=str(far)).communicate(timeout=SECONDS)
+    assert (out, err) == ("[0, 0]\n", "")
 
 
 def test_ctrl_c_while_workers_are_loaded_is_told_once(tmp_path: Path) -> None:

@@ -87,6 +87,20 @@ def test_user_errors_are_one_message(
     )
 
 
+def test_a_fault_whose_traceback_is_in_a_log_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class StepError(RuntimeError):
+        log = Path("stats/log.jsonl")
+
+    def run(_: object) -> int:
+        raise StepError("step 'Ingest' failed")
+
+    _verb(monkeypatch, run)
+    assert cli.main(["mix"]) == 1
+    assert capsys.readouterr().err == "assay mix: step 'Ingest' failed\n"
+
+
 def test_faults_keep_their_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     _verb(monkeypatch, _raiser("raise ValueError('shapes do not match')", "numpy.x"))
     with pytest.raises(ValueError, match="shapes do not match"):
