@@ -130,8 +130,9 @@ def ask(
         if isinstance(error, duckdb.OutOfMemoryException):
             raise SqlError(f"{str(error).splitlines()[0]}; ask for fewer rows or columns") from None
         if isinstance(error, duckdb.Error):
-            of_statement = isinstance(error, duckdb.ProgrammingError | duckdb.DataError)
-            explain(root, error, search=not of_statement)
+            mistake = isinstance(error, duckdb.ProgrammingError | duckdb.DataError)
+            nameless = "Invalid Error: " in str(error)  # what DuckDB has no class for: bytes
+            explain(root, error, search=nameless or not mistake)
             raise SqlError(f"{short(str(error))}{_hint(str(error), macros)}") from None
         raise
     finally:
