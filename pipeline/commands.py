@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
+import sys
 from pathlib import Path
 
 from pipeline import heap, runners
@@ -85,28 +87,35 @@ def prepare(argv: list[str]) -> int:
     require_documents(prepared)
     if prices is not None:
         keep_prices(prepared.root, prices)
-    print(summary(prepared.root))
+    _say(summary(prepared.root))
     for bad in prepared.manifest.get("bad_files", ()):
-        print(
+        _say(
             f"failed, tried again by the next call: {bad['source']}/{bad['file']}: {bad['reason']}"
         )
     for broken in prepared.manifest.get("broken_files", ()):
-        print(
+        _say(
             f"broken: {broken['source']}/{broken['file']}: {broken['detail']}; some of its "
             "documents may be missing or spoilt: get the file anew, then `assay prepare --refresh`"
         )
     for source, field in empty_fields(prepared.root, settings):
-        print(f"no document of source {source!r} has the field {field!r} of `keep`: misspelt?")
+        _say(f"no document of source {source!r} has the field {field!r} of `keep`: misspelt?")
     for name in _orphaned_sets(prepared.root, {item.source for item in settings.inputs}):
-        print(
+        _say(
             f"held-out set {name} stays, with its text, though its source is gone: sets are frozen "
             f"so that scores stay comparable; delete {prepared.root}/heldout.json and heldout/ to "
             "choose all sets anew"
         )
     made = ", ".join(f"{stage} {n}" for stage, n in prepared.made.items())
     done = f"made {made}" if prepared.made else "nothing to do, all stages stand"
-    print(f"{done}; {prepared.seconds:.1f} s")
+    _say(f"{done}; {prepared.seconds:.1f} s")
     return 0
+
+
+def _say(text: str) -> None:
+    """Print; on a terminal no line is wider than it."""
+    from pipeline.report import fitted
+
+    print(fitted(text, shutil.get_terminal_size().columns) if sys.stdout.isatty() else text)
 
 
 def _split(argv: list[str]) -> tuple[list[str], list[str]]:
@@ -137,5 +146,5 @@ def report(argv: list[str]) -> int:
     with reading(arguments.corpus) as root:
         as_json = arguments.json
         told = json.dumps(funnel(root), ensure_ascii=False, indent=1) if as_json else summary(root)
-    print(told)
+    print(told) if as_json else _say(told)
     return 0

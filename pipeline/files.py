@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -122,6 +123,19 @@ _hashes: dict[State, str] = {}
 def state_of(path: Path) -> State:
     stat = path.stat()
     return str(path), stat.st_ino, stat.st_mtime_ns
+
+
+def is_held(lock: Path) -> bool:
+    """Whether a process of this machine holds a file with flock. To look is to hold it, shared, for
+    some microseconds."""
+    if not lock.exists():
+        return False
+    with open(lock) as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
 
 
 def remove_temporaries(root: Path) -> None:

@@ -7,6 +7,7 @@ parts: how the input was cut into shards changes none of them.
 from __future__ import annotations
 
 import contextlib
+import textwrap
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -155,4 +156,23 @@ def summary(root: Path) -> str:
     shares = ", ".join(f"{stage} {cpu[stage] / total:.0%}" for stage in slowest) if total else ""
     rate = f"{megabytes / total:.1f} MB of text per CPU second" if total else ""
     lines.append(f"  {'CPU seconds of the stages':<28}{total:>12,.1f}  {rate}; {shares}")
+    return "\n".join(lines)
+
+
+def fitted(text: str, columns: int) -> str:
+    """Lines no wider than `columns`: of a row that is wider the note, which two spaces part from
+    it, goes below; it, and other lines, are broken between words."""
+    below = " " * 6
+    wrapper = textwrap.TextWrapper(
+        columns, subsequent_indent=below, break_long_words=False, break_on_hyphens=False
+    )
+    lines = []
+    for line in text.splitlines():
+        row, _, note = line.rpartition("  ")
+        if len(line) <= columns:
+            lines.append(line)
+        elif row.strip():
+            lines += [row.rstrip(), wrapper.fill(below + note)]
+        else:
+            lines.append(wrapper.fill(line))
     return "\n".join(lines)

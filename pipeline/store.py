@@ -31,6 +31,7 @@ from typing import Any
 from pipeline import objects
 from pipeline.files import (
     file_hash,
+    is_held,
     read_json,
     read_sealed,
     replacing,
@@ -84,12 +85,7 @@ def _written_here(root: Path) -> bool:
     mirror = of(root)
     if mirror is None or mirror.number == 0:
         return False
-    with open(root / ".lock", "a") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-    return False
+    return is_held(root / ".lock")
 
 
 def place(root: Path) -> str:

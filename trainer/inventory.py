@@ -21,7 +21,7 @@ from mixtures.commands import table
 from pipeline import store
 from pipeline.amounts import counted
 from pipeline.config import load
-from pipeline.files import read_json, read_sealed
+from pipeline.files import is_held, read_json, read_sealed
 from pipeline.finished import standing
 from pipeline.objects import is_url
 from pipeline.prices import Prices
@@ -29,6 +29,8 @@ from pipeline.schema import FORMAT_VERSION
 
 NOT_LOOKED_INTO = ("checkpoints", "node_modules", "__pycache__")
 SHOWN_USERS = 3
+UNFINISHED = ": run `assay prepare` for it again"
+LEFT_UNFINISHED = f"; a run left it unfinished{UNFINISHED}"
 EXAMPLE = """examples:
   assay ls
   assay ls runs studies --prices prices.yaml
@@ -171,6 +173,7 @@ def listed(found: Inventory, prices: Prices | None = None) -> Iterator[tuple[str
         users = found.mixtures_of(root)
         packed = [p for p in sorted((root / "packed").glob("*")) if (p / "manifest.json").exists()]
         users += [run for path in packed for run in selections.get(path.name, ())]
+        users = list(dict.fromkeys(users))  # a run may read several selections
         holds = _corpus(root) + _storage(num_bytes(root), prices)
         yield f"corpus {_near(root)}", _size(root), holds, _users(users)
         for path in packed:
@@ -187,8 +190,10 @@ def listed(found: Inventory, prices: Prices | None = None) -> Iterator[tuple[str
 
 def _corpus(root: Path) -> str:
     folder = standing(root)
+    at_work = is_held(root / ".lock")
     if not (folder / "corpus.json").exists():
-        return "unfinished"
+        # Of a corpus on a store the writer may be anywhere.
+        return "unfinished" + ("" if at_work or store.of(root) is not None else UNFINISHED)
     found = read_sealed(folder / "corpus.json")
     if found is None:
         return "damaged: `assay prepare --verify` tells more, and mends it"
@@ -199,7 +204,7 @@ def _corpus(root: Path) -> str:
     return (
         f"{counted(totals['ingest'].get('documents', 0), 'document')}, "
         f"{counted(totals['tokens'].get('tokens', 0), 'token')}"
-        + ("; a run is changing it" if folder != root else "")
+        + ("" if folder == root else "; a run is changing it" if at_work else LEFT_UNFINISHED)
     )
 
 

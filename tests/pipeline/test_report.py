@@ -16,7 +16,7 @@ from corpus_parts import content
 from dedup import clusters
 from pipeline import report, schema
 from pipeline.files import part_name, read_json, write_json
-from pipeline.report import funnel, summary
+from pipeline.report import fitted, funnel, summary
 from pipeline.settings import Heldout, Near
 from pipeline.transforms import heldout, heldout_index, heldout_match, near, near_join
 from pipeline.transforms.sweep import sweep
@@ -212,3 +212,27 @@ def test_summary_is_the_funnel_and_where_time_went(tmp_path: Path) -> None:
         "CPU seconds of the stages",
     ]
     assert lines[-1].endswith("ingest 50%, pairs 20%, tokens 20%, heldout 10%")
+
+
+@pytest.mark.parametrize("columns", [60, 80, 100])
+def test_the_summary_fits_a_terminal_and_loses_no_word(tmp_path: Path, columns: int) -> None:
+    whole = summary(corpus(tmp_path / "c", 1)).partition("\n")[2]
+    lines = fitted(whole, columns).splitlines()
+    assert max(map(len, lines)) <= columns
+    assert " ".join(lines).split() == whole.split()
+
+
+def test_a_note_that_does_not_fit_goes_below_its_row() -> None:
+    rows = "  left           114   0.2 MB  58,946 tokens\n  exact copies      -2   0.0 MB"
+    assert fitted(rows, 80) == rows
+    assert fitted(rows, 40).splitlines() == [
+        "  left           114   0.2 MB",
+        "      58,946 tokens",
+        "  exact copies      -2   0.0 MB",
+    ]
+
+
+def test_a_word_wider_than_the_terminal_stays_whole() -> None:
+    assert fitted("made in /a/very/long-path/of/words here", 12) == (
+        "made in\n      /a/very/long-path/of/words\n      here"
+    )

@@ -14,6 +14,7 @@ import small_corpus
 from mixtures.plan import make_plan
 from pipeline.corpus import locked
 from pipeline.files import read_json, write_json
+from pipeline.finished import set_aside
 from trainer.garbage import gc
 from trainer.inventory import ls
 
@@ -210,3 +211,36 @@ def test_ls_beside_a_run_that_renames_files(folder: Path, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(os, "lstat", lstat)
     assert ls([]) == 0
+
+
+def test_who_uses_several_selections_of_a_corpus_is_named_once(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    both = folder / "both.yaml"
+    both.write_text(MIXTURE + "  chinese: {from: corpus, where: \"lang = 'zh'\"}\n")
+    write_json(folder / "runs/both/plan.json", make_plan(both, 2_000).to_dict())
+    write_json(folder / "runs/both/run.json", RUN)
+    both.unlink()
+    assert ls([]) == 0
+    [line] = [line for line in lines(capsys) if line.startswith("corpus ")]
+    assert line.endswith("  mixture.yaml, runs/both, runs/zh")
+
+
+def test_ls_tells_a_run_at_work_from_one_that_was_killed(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def told() -> str:
+        assert ls([]) == 0
+        [line] = [line for line in lines(capsys) if line.startswith("corpus ")]
+        return line
+
+    root = folder / "corpus"
+    with locked(root):
+        set_aside(root)
+        assert " tokens; a run is changing it  " in told()
+    again = " tokens; a run left it unfinished: run `assay prepare` for it again  "
+    assert again in told(), "nobody holds it: killed"
+    shutil.rmtree(root / ".finished")
+    assert "  unfinished: run `assay prepare` for it again  " in told()
+    with locked(root):
+        assert "  unfinished  " in told()
