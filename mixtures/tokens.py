@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from pipeline.commits import record_path
 from pipeline.config import ConfigError
-from pipeline.corpus import CorpusError, fetched, manifest, record_path
+from pipeline.corpus import CorpusError, fetched, manifest
 from pipeline.files import part_name, read_sealed
 from pipeline.whole import require_whole, vouched
 

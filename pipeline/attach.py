@@ -23,15 +23,8 @@ from filters.presets import PRESETS
 from filters.signals import GROUPS
 from pipeline import publish, schema, store, timings
 from pipeline.amounts import counted
-from pipeline.corpus import (
-    CorpusError,
-    locked,
-    manifest,
-    once,
-    part_paths,
-    record,
-    record_path,
-)
+from pipeline.commits import once, record, record_path
+from pipeline.corpus import CorpusError, locked, manifest, part_paths
 from pipeline.files import (
     file_hash,
     part_name,

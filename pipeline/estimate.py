@@ -11,7 +11,7 @@ from typing import Any
 import xxhash
 
 from pipeline.amounts import counted
-from pipeline.corpus import record_path
+from pipeline.commits import record_path
 from pipeline.files import read_json
 from pipeline.planning import input_files
 from pipeline.preconditions import check

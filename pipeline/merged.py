@@ -21,7 +21,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.corpus import Read, location, once
+from pipeline.commits import Read, location, once
 from pipeline.files import part_name, part_number, replacing
 from pipeline.fingerprint import fingerprint
 from pipeline.ranges import open_file

@@ -6,8 +6,8 @@ import functools
 from dataclasses import replace
 from pathlib import Path
 
-from pipeline import corpus, heap, store
-from pipeline.corpus import Read
+from pipeline import commits, heap, store
+from pipeline.commits import Read
 from pipeline.shards import Shard
 from pipeline.stages import FIRST, JOINS, PART_STAGES, TEXT_STAGES, Job
 from pipeline.staleness import fingerprints_of
@@ -22,7 +22,7 @@ def run_part(job: Job, name: str, shard: Shard) -> Shard:
     stage = PART_STAGES[name]
     if name == "ingest" and job is not drivers:
         shard = _fetched(job, shard)
-    corpus.once(
+    commits.once(
         job.root,
         job.record_name(name),
         shard.part,
@@ -43,23 +43,23 @@ def run_sweep(job: Job, names: tuple[str, ...], shard: Shard) -> Shard:
     drivers, job = job, here(job)
     prints, part = fingerprints_of(job), shard.part
     if job.store and "matches" in names:  # its fingerprint is of what the held-out sets hold
-        corpus.ready(job.root, _reads(job, "heldout"))
+        commits.ready(job.root, _reads(job, "heldout"))
     wanted = {name: prints.part(name, shard) for name in names}
     missing = [
         name
         for name in names
-        if corpus.record(job.root, job.record_name(name), part, wanted[name]) is None
+        if commits.record(job.root, job.record_name(name), part, wanted[name]) is None
     ]
     if not missing:
         return shard
     after = dict.fromkeys(stage for name in missing for stage in TEXT_STAGES[name].after)
-    corpus.ready(job.root, (read for stage in after for read in _reads(job, stage, shard)))
+    commits.ready(job.root, (read for stage in after for read in _reads(job, stage, shard)))
     for name in missing:
-        corpus.withdraw(job.root, job.record_name(name), part)
+        commits.withdraw(job.root, job.record_name(name), part)
     stages = {name: TEXT_STAGES[name].steps(job, part) for name in missing}
     for name, made in sweep(job.root, part, stages, job.settings.near.ngram).items():
         outputs = TEXT_STAGES[name].outputs(job, part)
-        corpus.commit(job.root, job.record_name(name), part, wanted[name], outputs, *made)
+        commits.commit(job.root, job.record_name(name), part, wanted[name], outputs, *made)
     heap.give_back()
     if job is not drivers and not set(names).issubset(FIRST):
         _let_go(job, shard)
@@ -70,7 +70,7 @@ def run_join(job: Job, name: str, partition: int) -> int:
     """Make one partition of a join unless it stands; returns the partition."""
     job = here(job)
     join = JOINS[name]
-    corpus.once(
+    commits.once(
         job.root,
         name,
         partition,

@@ -17,7 +17,7 @@ from typing import Any
 
 from filters.signals import GROUPS
 from kernels.han import SIMPLIFIED
-from pipeline import corpus, frozen, given, store
+from pipeline import commits, frozen, given, store
 from pipeline.files import file_hash, read_json
 from pipeline.fingerprint import code, fingerprint, versions
 from pipeline.readers.formats import READERS, format_of, packages_of
@@ -178,4 +178,4 @@ def records(job: Job, prints: Fingerprints, name: str) -> Iterator[dict[str, Any
     else:
         wanted = ((shard.part, prints.part(name, shard)) for shard in prints.shards)
     folder = job.record_name(name)
-    return (corpus.record(job.root, folder, *one) for one in wanted)
+    return (commits.record(job.root, folder, *one) for one in wanted)

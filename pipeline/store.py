@@ -9,9 +9,9 @@
 No object is ever changed (a lease apart), so nothing that is killed, late or double can spoil one:
 an upload that no record names is read by nobody, of two records the first stands, of two manifests
 the one with the higher fencing number counts. Stages work on local paths and know nothing of this:
-`corpus.once` fetches what they read and commits what they made, `corpus.part_paths` fetches what is
-asked for. What was fetched is checked against its hash. Here is what readers and workers need; the
-writing side is publish.py.
+`commits.once` fetches what they read and commits what they made, `corpus.part_paths` fetches what
+is asked for. What was fetched is checked against its hash. Here is what readers and workers need;
+the writing side is publish.py.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """Damaged files, as those see them who read a finished corpus: named, with the remedy, and left as
-they are. `assay prepare` makes them again: corpus.py, when a stage reads one; damage.py, all.
+they are. `assay prepare` makes them again: commits.py, when a stage reads one; damage.py, all.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from pipeline import store
-from pipeline.corpus import DAMAGED, CorpusError
+from pipeline.commits import DAMAGED
+from pipeline.corpus import CorpusError
 from pipeline.files import hash_once, read_sealed
 
 REMEDY = "`assay prepare CORPUS.yaml --verify` makes it again, or tells what to do"

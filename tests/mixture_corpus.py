@@ -13,7 +13,7 @@ import xxhash
 
 from mixtures.packing import Documents
 from pipeline import schema
-from pipeline.corpus import commit
+from pipeline.commits import commit
 from pipeline.files import part_name, write_json
 
 TOKENIZER = "0123456789abcdef"

@@ -23,7 +23,8 @@ from mixtures.packing import (
     selection_hash,
 )
 from mixtures.tokens import TokenShards
-from pipeline.corpus import CorpusError, record_path
+from pipeline.commits import record_path
+from pipeline.corpus import CorpusError
 
 TEXTS = [[100 * n + i for i in range(1 + n % 7)] for n in range(1, 40)]
 

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 import tiny_corpus
 
-from pipeline import corpus
+from pipeline import commits
 from pipeline.attach import attach, attached_groups, main, renew
 from pipeline.corpus import CorpusError, manifest
 from pipeline.files import read_json
@@ -75,8 +75,8 @@ def test_on_content_hash_reaches_every_copy(root: Path, tmp_path: Path, suffix: 
 def test_row_groups_are_those_of_the_documents(root: Path, tmp_path: Path) -> None:
     path = root / "documents/part-00000.parquet"
     pq.write_table(pq.read_table(path), path, row_group_size=2)
-    counters = read_json(corpus.record_path(root, "ingest", 0))["counters"]
-    corpus.commit(root, "ingest", 0, "other row groups", [path], counters, 0, 0)
+    counters = read_json(commits.record_path(root, "ingest", 0))["counters"]
+    commits.commit(root, "ingest", 0, "other row groups", [path], counters, 0, 0)
     pq.write_table(pa.table({"id": ids(("web", 0)), "x": [1]}), tmp_path / "a.parquet")
     attach(root, tmp_path / "a.parquet", "id", "a")
     written = pq.ParquetFile(root / "signals/a/part-00000.parquet").metadata

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pipeline import corpus, damage, lease, objects, publish, store
+from pipeline import commits, corpus, damage, lease, objects, publish, store
 from pipeline.files import write_json, write_sealed
 from pipeline.lease import LeaseError
 from pipeline.ranges import open_file
@@ -41,7 +41,7 @@ def ingest(root: Path, text: str = "text", fingerprint: str = "f1") -> dict[str,
         (root / TEXT).write_text(text)
         return {"documents": 1}
 
-    return corpus.once(root, "ingest", 0, fingerprint, [root / TEXT], work)
+    return commits.once(root, "ingest", 0, fingerprint, [root / TEXT], work)
 
 
 def measure(root: Path, read: str = "f1") -> dict[str, Any]:
@@ -51,7 +51,7 @@ def measure(root: Path, read: str = "f1") -> dict[str, Any]:
         return {"documents": 1}
 
     stage = "signals/length"
-    return corpus.once(root, stage, 0, "g", [root / LENGTH], work, [("ingest", 0, read)])
+    return commits.once(root, stage, 0, "g", [root / LENGTH], work, [("ingest", 0, read)])
 
 
 def whole_run(root: Path, text: str = "text", fingerprint: str = "f1") -> None:
@@ -112,7 +112,7 @@ def test_a_worker_without_the_drivers_disk_fetches_what_it_reads(
         measure(worker)
         assert (worker / TEXT).read_text() == "text"
         publish.gather(driver)
-    assert corpus.record(driver, "signals/length", 0, "g") is not None
+    assert commits.record(driver, "signals/length", 0, "g") is not None
     assert not (driver / LENGTH).exists()
 
 
@@ -134,12 +134,12 @@ def test_of_two_attempts_the_first_record_stands(url: str, machine: Callable[[st
             (slow / TEXT).write_text("late")
             return {}
 
-        late = corpus.once(slow, "ingest", 0, "f1", [slow / TEXT], work)
+        late = commits.once(slow, "ingest", 0, "f1", [slow / TEXT], work)
     assert late == found[0]
     keys = [name for name in objects.names(url) if name.startswith("documents/")]
     assert keys == [late["outputs"][TEXT]["key"]], "the loser's upload is gone"
     assert not (slow / TEXT).exists(), "other bytes than the record names"
-    corpus.ready(slow, [("ingest", 0, "f1")])
+    commits.ready(slow, [("ingest", 0, "f1")])
     assert (slow / TEXT).read_text() == "first"
 
 
@@ -159,7 +159,7 @@ def test_an_upload_killed_halfway_is_read_by_nobody(
     monkeypatch.undo()
     machine("b")
     root = store.folder(url)
-    assert corpus.record(root, "ingest", 0, "f1") is None
+    assert commits.record(root, "ingest", 0, "f1") is None
     [half] = [name for name in objects.names(url) if name.startswith("documents/")]
     assert publish.orphans(url) == [], "a run that did not finish may go on"
     whole_run(root)
@@ -178,7 +178,7 @@ def test_a_damaged_object_is_refused_and_made_again(
 ) -> None:
     root = store.folder(url)
     whole_run(root)
-    record = corpus.record(root, "ingest", 0, "f1")
+    record = commits.record(root, "ingest", 0, "f1")
     assert record is not None
     objects.write(f"{url}/{record['outputs'][TEXT]['key']}", b"tExt")
     machine("b")
@@ -229,9 +229,9 @@ def test_what_is_read_by_ranges_is_not_fetched(url: str, machine: Callable[[str]
     whole_run(store.folder(url))
     machine("b")
     root = store.cache(url)
-    corpus.ready(root, [("ingest", 0, "f1")], ("documents/",))
+    commits.ready(root, [("ingest", 0, "f1")], ("documents/",))
     assert not (root / TEXT).exists()
-    with open_file(corpus.location(root, "ingest", 0, TEXT)) as file:
+    with open_file(commits.location(root, "ingest", 0, TEXT)) as file:
         assert file.read() == b"text"
-    corpus.ready(root, [("ingest", 0, "f1")])
-    assert corpus.location(root, "ingest", 0, TEXT) == str(root / TEXT)
+    commits.ready(root, [("ingest", 0, "f1")])
+    assert commits.location(root, "ingest", 0, TEXT) == str(root / TEXT)

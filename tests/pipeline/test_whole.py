@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from pipeline import inspect, whole
-from pipeline.corpus import CorpusError, record_path
+from pipeline.commits import record_path
+from pipeline.corpus import CorpusError
 from pipeline.finished import reading
 from pipeline.sql_commands import main
 from pipeline.syntax import SqlError
