@@ -73,7 +73,7 @@ def make_folder(path: Path) -> Path:
     }
     corpus = write_corpus(path / "corpus", Tiny(**TEXTS, name="web"))
     found = read_json(corpus / "corpus.json")
-    found["settings"]["languages"] = ["zh", "en"]
+    found["settings"] |= {"inputs": [], "languages": ["zh", "en"]}
     write_json(corpus / "corpus.json", {**found, "stages": {**found["stages"], **stages}})
     record = {
         "stage": "ingest",
