@@ -1,4 +1,4 @@
-"""Objects of a store: whole or absent, by URL, over fsspec. The one place that tries again.
+"""Objects of a store: whole or absent, by URL, over fsspec.
 
 A store must know *put if absent*: of two that create the same name, one wins. S3 and GCS have it as
 a conditional put; a local folder (`file://`) and fsspec's memory as exclusive creation.
@@ -9,28 +9,18 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import random
 import secrets
-import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import fsspec
 import fsspec.utils
 
 from pipeline.config import ConfigError
 from pipeline.files import replacing
-
-T = TypeVar("T")
+from pipeline.retries import codes, retried
 
 CREATES = ("s3", "s3a", "gs", "gcs", "file", "memory")  # protocols with put if absent
-TRIES = 6  # with waits of about 0.2, 0.4, 0.8, 1.6, 3.2 seconds: S3 asks for it on 503 SlowDown
-FIRST_WAIT_SECONDS = 0.2
-_TRANSIENT = {
-    errno.ECONNRESET, errno.ECONNREFUSED, errno.ECONNABORTED, errno.EPIPE, errno.ETIMEDOUT,
-    errno.EBUSY, errno.EAGAIN,
-}  # fmt: skip
 
 
 def is_url(path: str) -> bool:
@@ -64,71 +54,6 @@ def open_store(url: str) -> tuple[Any, str]:
     except ValueError as error:
         raise ConfigError(f"{url}: {error}") from None
     return store, str(inner)
-
-
-def retried(call: Callable[[], T], what: str, wait: Callable[[float], None] = time.sleep) -> T:
-    """The call, again after a pause where it failed for a reason that passes.
-
-    Raises:
-        OSError: it still fails, or for a reason that does not pass; names `what` and the remedy.
-    """
-    for attempt in range(TRIES):
-        try:
-            return call()
-        except Exception as caught:
-            error = _cause(caught)
-            if isinstance(error, FileNotFoundError):  # an object, or the whole bucket
-                raise FileNotFoundError(errno.ENOENT, str(error) or "not found", what) from None
-            if is_transient(error) and attempt + 1 < TRIES:
-                wait(FIRST_WAIT_SECONDS * 2**attempt * random.uniform(0.7, 1.3))
-                continue
-            told = _told(error, what, attempt + 1)
-            if told is None:
-                raise
-            raise told from error
-    raise AssertionError("unreachable")
-
-
-def _cause(error: Exception) -> Exception:
-    """fsspec says of whatever a web server answers that the file is not found."""
-    cause = error.__cause__
-    if isinstance(error, FileNotFoundError) and isinstance(cause, Exception):
-        refused = getattr(cause, "status", None) in (401, 403)
-        return cause if refused or is_transient(cause) else error
-    return error
-
-
-def is_transient(error: BaseException) -> bool:
-    """Server errors, throttling, timeouts and broken connections pass; all else does not."""
-    if isinstance(error, ConnectionError | TimeoutError):
-        return True
-    codes = _codes(error)
-    if any(isinstance(code, int) and (code >= 500 or code in (408, 429)) for code in codes):
-        return True
-    if "ConditionalRequestConflict" in codes:  # S3's 409: two puts met, ask once more which won
-        return True
-    names = {kind.__name__ for kind in type(error).__mro__}
-    if names & {"ClientConnectionError", "ClientPayloadError", "HTTPClientError"}:  # aiohttp, boto
-        return True
-    return isinstance(error, OSError) and error.errno in _TRANSIENT
-
-
-def _told(error: Exception, what: str, tries: int) -> OSError | None:
-    """The error as one that says where and what to do; None: a fault of ours, left as it is."""
-    names = {kind.__name__ for kind in type(error).__mro__}
-    if names & {"NoCredentialsError", "PartialCredentialsError", "DefaultCredentialsError"}:
-        remedy = "give credentials the way the store's own tools take them (environment, file)"
-        return PermissionError(errno.EACCES, f"{error}; {remedy}", what)
-    if isinstance(error, PermissionError) or getattr(error, "status", None) in (401, 403):
-        return PermissionError(errno.EACCES, f"{error}; check the credentials' rights", what)
-    if is_transient(error):
-        return OSError(errno.EIO, f"{error!r}, {tries} times; call again later", what)
-    if isinstance(error, OSError) and error.filename is None and type(error) is OSError:
-        return OSError(error.errno or errno.EIO, str(error), what)
-    return None
-
-
-# --- objects --------------------------------------------------------------------------------------
 
 
 def info(url: str) -> dict[str, Any]:
@@ -207,21 +132,7 @@ def create(url: str, data: bytes) -> bool:
 
 def _is_taken(error: BaseException) -> bool:
     """412 Precondition Failed, as s3fs and gcsfs pass it on."""
-    return bool(_codes(error) & {412, "412", "PreconditionFailed"})
-
-
-def _codes(error: BaseException) -> set[object]:
-    """What a store says by number or name of why it refused; s3fs keeps that in the cause."""
-    found: set[object] = set()
-    for told in filter(None, (error, error.__cause__)):
-        response = getattr(told, "response", None)
-        if isinstance(response, dict):  # botocore
-            found.add(response.get("Error", {}).get("Code"))
-        for name in ("status", "code"):  # aiohttp has both, and warns of the second
-            if code := getattr(told, name, None):
-                found.add(code)
-                break
-    return found
+    return bool(codes(error) & {412, "412", "PreconditionFailed"})
 
 
 def _link(path: Path, data: bytes) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import IO, Any
 
 from pipeline import objects
+from pipeline.retries import retried
 
 RANGE_BYTES = 8 << 20  # asked of a store at once: a request takes about as long as 5 MB
 
@@ -47,13 +48,13 @@ def _has_ranges(path: str) -> bool:
     headers = {"Range": "bytes=0-0"}
     # A size is given so that it is not asked for.
     ask = functools.partial(store.open, inner, block_size=0, size=1, headers=headers)
-    with objects.retried(ask, path) as file:
+    with retried(ask, path) as file:
         return bool(file.r.status == 206)
 
 
 def _read(call: Callable[[], bytes], path: str) -> bytes:
     try:
-        return objects.retried(call, path)
+        return retried(call, path)
     except OSError as error:
         raise ReadError(str(error)) from error
 

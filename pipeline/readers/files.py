@@ -11,6 +11,7 @@ from pathlib import Path
 
 from pipeline import objects
 from pipeline.files import file_hash
+from pipeline.retries import retried
 
 
 def list_files(pattern: str) -> list[tuple[str, str]]:
@@ -47,7 +48,7 @@ def file_version(path: str) -> str:
     if path.startswith(("http://", "https://")):  # of which fsspec hashes the URL alone
         said = objects.info(path)
         return " ".join(str(said.get(key, "")) for key in ("size", "ETag", "Last-Modified"))
-    return str(objects.retried(lambda: store.ukey(inner), path))
+    return str(retried(lambda: store.ukey(inner), path))
 
 
 def content_hash(path: str) -> str:
@@ -133,7 +134,7 @@ def _stored(pattern: str) -> list[tuple[str, str]]:
     store, inner = objects.open_store(pattern)
     paths: list[str] = []
     if glob.has_magic(inner):
-        found = objects.retried(lambda: store.glob(inner, detail=True), pattern)
+        found = retried(lambda: store.glob(inner, detail=True), pattern)
         paths = [path for path, info in found.items() if info["type"] == "file"]
     else:
         with contextlib.suppress(FileNotFoundError):

@@ -17,6 +17,7 @@ from s3_server import s3_bucket
 from pipeline import objects
 from pipeline.config import ConfigError
 from pipeline.ranges import open_file
+from pipeline.retries import is_transient
 
 
 @pytest.fixture(scope="module")
@@ -93,48 +94,6 @@ def test_a_store_without_put_if_absent_is_refused() -> None:
     objects.require_writable("s3://bucket/corpus")
 
 
-class Throttled(OSError):
-    status = 503
-
-
-@pytest.mark.parametrize(
-    "error", [ConnectionResetError(), TimeoutError(), Throttled(), OSError(errno.EBUSY, "SlowDown")]
-)
-def test_what_passes_is_tried_again(error: Exception) -> None:
-    waits: list[float] = []
-    answers: list[Exception | str] = [error, error, "there"]
-
-    def call() -> str:
-        answer = answers.pop(0)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    assert objects.retried(call, "s3://b/k", waits.append) == "there"
-    assert [round(wait, 1) for wait in waits] == pytest.approx([0.2, 0.4], abs=0.15)
-
-
-def test_what_does_not_pass_is_told_at_once() -> None:
-    class NoCredentialsError(Exception):
-        pass
-
-    waits: list[float] = []
-
-    def refused() -> None:
-        raise NoCredentialsError("Unable to locate credentials")
-
-    with pytest.raises(PermissionError, match="locate credentials; give credentials the way"):
-        objects.retried(refused, "s3://b/k", waits.append)
-
-    def resets() -> None:
-        raise ConnectionResetError("peer")
-
-    assert waits == []
-    with pytest.raises(OSError, match="6 times; call again later: 's3://b/k'"):
-        objects.retried(resets, "s3://b/k", waits.append)
-    assert len(waits) == 5
-
-
 def test_a_missing_bucket_is_named(s3: str) -> None:
     with pytest.raises(OSError, match="nobucket"):
         objects.create("s3://nobucket/corpus/lease/1.json", b"x")
@@ -153,5 +112,5 @@ def test_a_refusal_goes_by_its_code_not_by_words() -> None:
         refused("InvalidArgument", "stats/tokens/part-00412.json: Conflict")
     )
     met = refused("ConditionalRequestConflict", "two puts at once")
-    assert objects.is_transient(met)
+    assert is_transient(met)
     assert not objects._is_taken(met)

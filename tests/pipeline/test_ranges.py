@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from web_server import CUT, Web, web_server
 
-from pipeline import objects, ranges
+from pipeline import objects, ranges, retries
 from pipeline.readers.files import file_version, list_files
 from pipeline.readers.formats import cut, read
 from pipeline.readers.streams import chunks
@@ -32,7 +32,7 @@ LINES = "".join(json.dumps({"text": text}) + "\n" for text in TEXTS).encode()
 @pytest.fixture
 def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
     monkeypatch.setattr(ranges, "RANGE_BYTES", 10_000)  # so that a small file takes many
-    monkeypatch.setattr(objects, "FIRST_WAIT_SECONDS", 0.001)
+    monkeypatch.setattr(retries, "FIRST_WAIT_SECONDS", 0.001)
     ranges._has_ranges.cache_clear()
     with web_server() as served:
         served.files = {"/a.jsonl": LINES, "/a.jsonl.gz": gzip.compress(LINES)}
