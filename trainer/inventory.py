@@ -177,10 +177,8 @@ def listed(found: Inventory, prices: Prices | None = None) -> Iterator[tuple[str
         holds = _corpus(root) + _storage(num_bytes(root), prices)
         yield f"corpus {_near(root)}", _size(root), holds, _users(users)
         for path in packed:
-            manifest = read_json(path / "manifest.json")
-            documents, windows = manifest["num_documents"], sum(manifest["windows"])
-            holds = f"{counted(documents, 'document')}, {counted(windows, 'window')}"
-            yield f"  packed/{path.name}", _size(path), holds, _users(selections.get(path.name, []))
+            users = selections.get(path.name, [])
+            yield f"  packed/{path.name}", _size(path), _packed(path), _users(users)
     for run in found.runs:
         kind = "run of a study" if (run / "run.key").exists() else "run"
         yield f"{kind} {_near(run)}", _size(run), _run(run, prices), ""
@@ -206,6 +204,14 @@ def _corpus(root: Path) -> str:
         f"{counted(totals['tokens'].get('tokens', 0), 'token')}"
         + ("" if folder == root else "; a run is changing it" if at_work else LEFT_UNFINISHED)
     )
+
+
+def _packed(folder: Path) -> str:
+    found = read_sealed(folder / "manifest.json")
+    if found is None:
+        return "damaged: delete the folder, and it will be packed again"
+    documents, windows = found["num_documents"], sum(found["windows"])
+    return f"{counted(documents, 'document')}, {counted(windows, 'window')}"
 
 
 def _run(folder: Path, prices: Prices | None) -> str:

@@ -226,6 +226,17 @@ def test_who_uses_several_selections_of_a_corpus_is_named_once(
     assert line.endswith("  mixture.yaml, runs/both, runs/zh")
 
 
+def test_a_damaged_manifest_of_packed_windows_is_told(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for manifest in (folder / "corpus/packed").glob("*/manifest.json"):
+        manifest.write_bytes(manifest.read_bytes().replace(b"windows", b"winxows", 1))
+    assert ls([]) == 0
+    told = [line for line in lines(capsys) if line.startswith("  packed/")]
+    assert len(told) == 2
+    assert all("  damaged: delete the folder, and it will be packed again  " in t for t in told)
+
+
 def test_ls_tells_a_run_at_work_from_one_that_was_killed(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
