@@ -13,9 +13,9 @@ import xxhash
 from pipeline.amounts import counted
 from pipeline.commits import record_path
 from pipeline.files import read_json
+from pipeline.job import plan_job
 from pipeline.planning import input_files
 from pipeline.preconditions import check
-from pipeline.prepare import plan_job
 from pipeline.readers import Piece
 from pipeline.readers.files import file_size
 from pipeline.readers.formats import READERS, cut, format_of

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import functools
-import heapq
-import itertools
-import shutil
 import sys
 import time
-from collections.abc import Container, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from filters import normalize
 from pipeline import (
     accounts,
     attach,
@@ -22,7 +15,6 @@ from pipeline import (
     damage,
     disk,
     finished,
-    forks,
     frozen,
     given,
     merged,
@@ -34,22 +26,16 @@ from pipeline import (
 )
 from pipeline.amounts import counted
 from pipeline.config import ConfigError
-from pipeline.files import part_number, read_sealed, remove_temporaries, write_sealed
-from pipeline.fingerprint import fingerprint, versions
+from pipeline.files import read_sealed, remove_temporaries, write_sealed
+from pipeline.job import plan_job
 from pipeline.planning import input_files, plan_shards, require_unchanged
-from pipeline.readers import Record
-from pipeline.readers.formats import read
+from pipeline.prune import prune
 from pipeline.runners import Chosen
-from pipeline.schema import FORMAT_VERSION, document_id
+from pipeline.schema import FORMAT_VERSION
 from pipeline.settings import CorpusSettings
-from pipeline.shards import Shard, spill_folder
-from pipeline.stages import JOINS, PART_STAGES, TEXT_STAGES, Job
-from pipeline.staleness import make_job, missing
-from pipeline.tokenizer import Encoder, choose_engine, find, load, save, stands
-
-SAMPLE_BYTES = 1_000_000  # of text on which the fast tokenizer must agree with the reference
-SAMPLE_SHARDS = 100
-SAMPLE_RECORDS_A_SHARD = 50
+from pipeline.stages import Job
+from pipeline.staleness import missing
+from pipeline.tokenizer import load
 
 
 @dataclass(frozen=True)
@@ -118,7 +104,7 @@ def prepare(
                 publish.gather(root)
                 print("all parts are made; adding up what became of them", file=sys.stderr)
             sums = accounts.add_up(job)
-            _prune(job)
+            prune(job)
             attached = attach.renew(root, job.parts)
             timings.write(root, sums.timings)
             tables = merged.renew(job, sums.hashes)
@@ -128,76 +114,10 @@ def prepare(
         return Prepared(root, corpus.manifest(root), made, time.perf_counter() - began)
 
 
-def plan_job(
-    root: Path,
-    settings: CorpusSettings,
-    encoder: Encoder,
-    shards: list[Shard],
-    limit: int | None = None,
-) -> Job:
-    """The job: the tokenizer saved with the engine that is right for this corpus, all stages
-    fingerprinted."""
-    bound = _id_bound(root, settings, shards, limit) if limit is not None else None
-    folder = root / "tokens" / encoder.hash
-    sources = {item.source: item.model_dump(exclude={"files"}) for item in settings.inputs}
-    sampled = fingerprint(sources, versions(["fastokens", "tokenizers"]))
-    chosen = read_sealed(folder / "engine.json")
-    if (
-        chosen is None
-        or chosen["sampled"] != sampled
-        or not stands(folder, chosen.get("files", {}))
-    ):
-        sample = list(_sample(settings, shards))
-        # Apart: both engines and their ids would stay in this process, 80 MB, while workers work.
-        choose = functools.partial(choose_engine, find(settings.tokenizer.file), sample)
-        engine = forks.apart(choose)()
-        files = save(encoder, folder)
-        chosen = {"engine": engine, "documents": len(sample), "sampled": sampled, "files": files}
-        write_sealed(folder / "engine.json", chosen)
-    return make_job(root, settings, replace(encoder, engine=chosen["engine"]), bound)
-
-
 def _run(job: Job, runner: Chosen, missing_parts: dict[str, int]) -> None:
     from pipeline.launch import run  # Beam takes a second to load: only where it runs
 
     run(job, runner, progress.shown(job, missing_parts))
-
-
-def _sample(settings: CorpusSettings, shards: list[Shard]) -> Iterator[str]:
-    """The first records of shards from all over, up to SAMPLE_BYTES of text."""
-    chosen = shards[:: -(-len(shards) // SAMPLE_SHARDS)]
-    share = SAMPLE_BYTES // max(1, len(chosen))
-    sources = {item.source: item for item in settings.inputs}
-    for shard in chosen:
-        left = share
-        records = read(shard.pieces[0], sources[shard.source], settings.extractor)
-        with contextlib.suppress(Exception):  # a file that fails: ingest tells of it
-            for record in itertools.islice(records, SAMPLE_RECORDS_A_SHARD):
-                if left <= 0:
-                    break
-                if isinstance(record, Record):
-                    text = normalize.normalize(record.text)[0][:left]
-                    left -= len(text.encode())
-                    yield text
-
-
-def _id_bound(root: Path, settings: CorpusSettings, shards: list[Shard], limit: int) -> int:
-    """The bound on ids below which `limit` records of all inputs lie; reads every record once."""
-    remembered = read_sealed(root / "limit.json")
-    versions_of_shards = [shard.version for shard in shards]
-    if remembered is not None and remembered["shards"] == versions_of_shards:
-        return int(remembered["bound"])
-    sources = {item.source: item for item in settings.inputs}
-    positions = (
-        int.from_bytes(document_id(shard.source, piece.file, record.offset)[:8], "big")
-        for shard in shards
-        for piece in shard.pieces
-        for record in read(piece, sources[shard.source], settings.extractor)
-    )
-    lowest = heapq.nsmallest(limit + 1, positions)
-    bound = lowest[limit] if limit < len(lowest) else 1 << 64
-    write_sealed(root / "limit.json", {"shards": versions_of_shards, "bound": str(bound)})
-    return bound
 
 
 def _described(job: Job) -> bool:
@@ -248,30 +168,6 @@ def _manifest(
         "stages": sums.stages,
         "finished": True,
     }
-
-
-def _prune(job: Job) -> None:
-    """Delete what belongs to parts and spilled files that no input has any more."""
-    parts = set(job.parts)
-    wanted_parts: dict[Path, Container[int]] = {}
-    for pattern in ("signals/*", "tokens/*", "tokens/*/counts"):  # former ones, and attached groups
-        wanted_parts |= dict.fromkeys(job.root.glob(pattern), parts)
-    for stage in job.part_stages:
-        outputs = (PART_STAGES | TEXT_STAGES)[stage].outputs(job, 0)
-        folders = [job.root / "stats" / job.record_name(stage), *(p.parent for p in outputs)]
-        wanted_parts |= dict.fromkeys(folders, parts)
-    for stage, join in JOINS.items():
-        folders = [job.root / "stats" / stage, *(p.parent for p in join.outputs(job, 0))]
-        wanted_parts |= dict.fromkeys(folders, range(join.partitions(job)))
-    for folder, numbers in wanted_parts.items():
-        for path in folder.glob("part-*"):
-            if part_number(path) not in numbers:
-                path.unlink()
-    files = {(shard.source, piece.file) for shard in job.shards for piece in shard.pieces}
-    wanted = {spill_folder(key).name for key in files}
-    for folder in (job.root / "cut").glob("*"):
-        if folder.name not in wanted:
-            shutil.rmtree(folder)
 
 
 def require_documents(prepared: Prepared) -> None:

@@ -15,7 +15,7 @@ import pytest
 from pipeline import accounts, merged, objects, prepare, ranges, runners, store
 from pipeline.corpus import manifest
 from pipeline.files import read_json, write_sealed
-from pipeline.prepare import plan_job
+from pipeline.job import plan_job
 from pipeline.settings import load_corpus
 from pipeline.shards import load_shards
 from pipeline.sql import ask

@@ -1,0 +1,35 @@
+"""What stands in a corpus and belongs to nothing any more goes."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Container
+from pathlib import Path
+
+from pipeline.files import part_number
+from pipeline.shards import spill_folder
+from pipeline.stages import JOINS, PART_STAGES, TEXT_STAGES, Job
+
+
+def prune(job: Job) -> None:
+    """Delete what belongs to parts and spilled files that no input has any more."""
+    parts = set(job.parts)
+    wanted_parts: dict[Path, Container[int]] = {}
+    for pattern in ("signals/*", "tokens/*", "tokens/*/counts"):  # former ones, and attached groups
+        wanted_parts |= dict.fromkeys(job.root.glob(pattern), parts)
+    for stage in job.part_stages:
+        outputs = (PART_STAGES | TEXT_STAGES)[stage].outputs(job, 0)
+        folders = [job.root / "stats" / job.record_name(stage), *(p.parent for p in outputs)]
+        wanted_parts |= dict.fromkeys(folders, parts)
+    for stage, join in JOINS.items():
+        folders = [job.root / "stats" / stage, *(p.parent for p in join.outputs(job, 0))]
+        wanted_parts |= dict.fromkeys(folders, range(join.partitions(job)))
+    for folder, numbers in wanted_parts.items():
+        for path in folder.glob("part-*"):
+            if part_number(path) not in numbers:
+                path.unlink()
+    files = {(shard.source, piece.file) for shard in job.shards for piece in shard.pieces}
+    wanted = {spill_folder(key).name for key in files}
+    for folder in (job.root / "cut").glob("*"):
+        if folder.name not in wanted:
+            shutil.rmtree(folder)
