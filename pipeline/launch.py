@@ -8,20 +8,28 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import socket
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 from pipeline import turns, workers  # isort: skip (the workers silence Beam's log, then load it)
 
 import apache_beam as beam
-from apache_beam.options.pipeline_options import PipelineOptions, _BeamArgumentParser
+from apache_beam.options.pipeline_options import (
+    PipelineOptions,
+    PortableOptions,
+    _BeamArgumentParser,
+)
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.transforms.environments import EmbeddedPythonGrpcEnvironment, Environment
 
 from pipeline.build import build
+from pipeline.config import ConfigError
 from pipeline.failures import told
 from pipeline.runners import Chosen
 from pipeline.stages import Job
+
+ANSWER_SECONDS = 10.0  # for a connection to a job service
 
 # Where steps run, for the runners of this machine.
 LOCAL: dict[str, Callable[[Job], AbstractContextManager[Environment | None]]] = {
@@ -76,8 +84,28 @@ def _run_elsewhere(job: Job, chosen: Chosen) -> None:
     path, added = ELSEWHERE[chosen.name]
     module, runner = path.split(":")
     make = getattr(importlib.import_module(module), runner)
-    with beam.Pipeline(runner=make(), options=PipelineOptions(_flags(chosen, added))) as pipeline:
+    options = PipelineOptions(_flags(chosen, added))
+    endpoint = options.view_as(PortableOptions).job_endpoint
+    if endpoint not in (None, "embed"):
+        _require_answer(endpoint)
+    with beam.Pipeline(runner=make(), options=options) as pipeline:
         build(pipeline, job)
+
+
+def _require_answer(endpoint: str) -> None:
+    """Beam would wait for minutes, without a word.
+
+    Raises:
+        ConfigError: nobody listens at the address of the job service.
+    """
+    host, _, port = endpoint.rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), ANSWER_SECONDS).close()
+    except (OSError, ValueError) as error:
+        raise ConfigError(
+            f"--job_endpoint {endpoint}: no job service answers there ({error}); start one, or "
+            "leave the option out: assay starts its own"
+        ) from None
 
 
 def _flags(chosen: Chosen, added: dict[str, str]) -> list[str]:

@@ -59,6 +59,8 @@ TEMP_CHARS = 75  # of $TMPDIR: a socket's path may have 103 (macOS; Linux 107)
 LAST_SECONDS = 2.0  # in which the fork server tells of a worker whose streams broke
 FORKS = multiprocessing.get_context("forkserver")
 
+AGAIN = "finished parts are kept: call again"
+
 lost: list[str] = []  # what is to be said of workers that died in this run
 
 
@@ -87,7 +89,13 @@ class ForkedWorker(worker_handlers.GrpcWorkerHandler):
         self.process: ForkServerProcess = FORKS.Process(
             target=_work, args=(self.control_address, self.worker_id), daemon=True
         )
-        self.process.start()
+        try:
+            self.process.start()
+        except (EOFError, OSError):
+            lost.append(
+                f"the process that starts workers has ended and said why, if it could; {AGAIN}"
+            )
+            raise
         self.running[self.worker_id] = self
 
     def close(self) -> None:
@@ -142,20 +150,20 @@ def watched(job: Job | None = None) -> Iterator[ForkedEnvironment]:
         threading.excepthook = silent
         while ForkedWorker.running:  # the runner was interrupted while it closed them
             ForkedWorker.running.popitem()[1].process.kill()
-        if ours:  # 260 MB, while what became of the documents is added up
-            _end_fork_server()
+        if ours is not None:  # 260 MB, while what became of the documents is added up
+            _end_fork_server(ours)
 
 
-def _start_fork_server() -> bool:
+def _start_fork_server() -> str | None:
     """Unless it runs: as a fork of this process, where that is safe, which has loaded nearly all
     that workers need (2.4 CPU seconds and 150 MB); else as a process that begins with nothing.
-    Returns whether it is such a fork, which nobody else uses."""
+    Returns the folder of such a fork, which nobody else uses."""
     FORKS.set_forkserver_preload([__name__, WARM])
     server = vars(forkserver._forkserver)
     known = sys.version_info < (3, 14)  # from then on it asks for a key
     if server["_forkserver_pid"] is not None or not (known and forks.can_fork()):
         forkserver.ensure_running()
-        return False
+        return None
     far = len(tempfile.gettempdir()) > TEMP_CHARS
     folder = tempfile.mkdtemp(prefix="assay-", dir="/tmp" if far else None)  # of this server alone
     address = f"{folder}/fork-server"
@@ -172,17 +180,17 @@ def _start_fork_server() -> bool:
         "_forkserver_alive_fd": alive_here,
         "_forkserver_pid": pid,
     }
-    return True
+    return folder
 
 
-def _end_fork_server() -> None:
+def _end_fork_server(folder: str) -> None:
     """By a kill: asked for its end, it waits for all workers, and nobody knows of one whose start
     was interrupted (which ends with this process)."""
     server = vars(forkserver._forkserver)
     os.kill(server["_forkserver_pid"], signal.SIGKILL)
     os.waitpid(server["_forkserver_pid"], 0)
     os.close(server["_forkserver_alive_fd"])
-    shutil.rmtree(os.path.dirname(server["_forkserver_address"]))
+    shutil.rmtree(folder, ignore_errors=True)
     server |= dict.fromkeys(("_forkserver_address", "_forkserver_alive_fd", "_forkserver_pid"))
 
 
@@ -218,8 +226,8 @@ def _obituary(process: ForkServerProcess) -> str:
     code = process.exitcode or 0
     how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
     return (
-        f"a worker process died (pid {process.pid}, {how}); finished parts are kept: call again. "
-        "SIGKILL is most often a lack of memory: fewer --workers, or smaller shard_bytes"
+        f"a worker process died (pid {process.pid}, {how}); {AGAIN}. SIGKILL is most often a lack "
+        "of memory: fewer --workers, or smaller shard_bytes"
     )
 
 

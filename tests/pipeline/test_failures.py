@@ -98,7 +98,7 @@ def test_what_no_step_raised_stays_as_it_is() -> None:
 # --- the command ----------------------------------------------------------------------------------
 
 FAILING = """
-import errno, os, sys, time
+import errno, os, signal, sys, time
 from dataclasses import replace
 from pathlib import Path
 from pipeline import heap
@@ -120,6 +120,14 @@ def work(job, shard):
 def failing(*arguments):
     if how == "gone":
         (folder / "zh.jsonl").unlink()
+    elif how == "served":
+        from pipeline import workers
+        began = workers._start_fork_server
+        def killed():
+            ours = began()
+            os.kill(workers.forkserver._forkserver._forkserver_pid, signal.SIGKILL)
+            return ours
+        workers._start_fork_server = killed
     else:
         PART_STAGES["ingest"] = replace(PART_STAGES["ingest"], work=work)
     run(*arguments)
@@ -193,6 +201,24 @@ def test_a_fault(inputs: Path, tmp_path: Path) -> None:
         f"{tmp_path}/corpus/{LOG}"
     )
     assert ", in work\nKeyError: " in last["traceback"]
+
+
+def test_a_job_service_that_is_not_there(inputs: Path, tmp_path: Path) -> None:
+    """Beam waits for minutes."""
+    more = ("--runner", "portable", "--", "--job_endpoint=127.0.0.1:1")
+    code, line, last = end(start(inputs, tmp_path, "fault", *more), tmp_path)
+    assert (code, last["event"]) == (2, "error")
+    assert line == (
+        "assay prepare: --job_endpoint 127.0.0.1:1: no job service answers there ([Errno 111] "
+        "Connection refused); start one, or leave the option out: assay starts its own"
+    )
+
+
+def test_a_fork_server_that_is_killed_is_started_again(inputs: Path, tmp_path: Path) -> None:
+    process = start(inputs, tmp_path, "served")
+    err = process.communicate(timeout=120)[1]
+    assert process.returncode == 0, err
+    assert "Traceback" not in err
 
 
 def test_a_worker_that_is_killed_in_a_part(inputs: Path, tmp_path: Path) -> None:
