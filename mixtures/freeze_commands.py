@@ -7,7 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from mixtures.packing import Packing, folder_of, measure, read_packed
+from mixtures.packed import Packing, folder_of, read_packed
+from mixtures.packing import measure
 from mixtures.select import select
 from mixtures.spec import load_mixture
 from mixtures.tokens import tokens_fingerprint

@@ -16,7 +16,8 @@ from typing import Any
 
 import xxhash
 
-from mixtures.packing import Packed, Packing, folder_of, measure, pack
+from mixtures.packed import Packed, Packing, folder_of
+from mixtures.packing import measure, pack
 from mixtures.schedule import Schedule, make_schedule
 from mixtures.select import Selection, select
 from mixtures.spec import Mixture, load_mixture

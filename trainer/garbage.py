@@ -17,7 +17,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from mixtures.packing import Packing, selection_hash
+from mixtures.packed import Packing
+from mixtures.packing import selection_hash
 from mixtures.select import select
 from mixtures.spec import load_mixture
 from mixtures.tokens import tokens_fingerprint

@@ -21,7 +21,7 @@ from typing import Any
 import torch
 
 from mixtures.loader import Loader
-from mixtures.packing import require_whole
+from mixtures.packed import require_whole
 from mixtures.plan import Plan, make_plan
 from pipeline.corpus import locked
 from pipeline.files import write_json

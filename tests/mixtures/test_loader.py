@@ -13,7 +13,8 @@ from mixture_corpus import TOKENIZER, VOCAB_SIZE, write_tokens
 
 from mixtures import loader
 from mixtures.loader import Batch, Loader, StateError
-from mixtures.packing import Packing, folder_of, pack
+from mixtures.packed import Packing, folder_of
+from mixtures.packing import pack
 from mixtures.plan import Plan, PlannedSource, plan_from_dict
 
 LENGTH = 4

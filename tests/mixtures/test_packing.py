@@ -12,16 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mixture_corpus import TOKENIZER, write_tokens
 
-from mixtures.packing import (
-    Documents,
-    Packing,
-    deal,
-    folder_of,
-    measure,
-    pack,
-    read_packed,
-    selection_hash,
-)
+from mixtures.packed import Packing, folder_of, read_packed
+from mixtures.packing import Documents, deal, measure, pack, selection_hash
 from mixtures.tokens import TokenShards
 from pipeline.commits import record_path
 from pipeline.corpus import CorpusError

@@ -1,0 +1,87 @@
+"""A packed selection on disk: what its manifest says, and whether its files are as it says.
+
+packing.py writes it, loader.py reads its windows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pipeline import finished
+from pipeline.files import file_hash, read_sealed
+
+PART_TOKENS = 1 << 25  # 64 to 128 MB of ids: one part in memory, few files
+
+
+@dataclass(frozen=True)
+class Packing:
+    """How a selection is packed; everything that decides its bytes."""
+
+    seed: int
+    sequence_length: int
+    tokenizer: str  # hash: the ids, their type, bos and eos
+    tokens: str  # fingerprint of the stage that made the ids: its code and versions, not its parts
+    part_tokens: int = PART_TOKENS
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A packed selection: what manifest.json holds."""
+
+    selection: str  # hash of the selected documents and of the packing; names the folder
+    packing: Packing
+    num_documents: int
+    tokens_in: int
+    tokens_out: int
+    remainder: int
+    windows: tuple[int, ...]  # of each part
+
+    @property
+    def num_windows(self) -> int:
+        return sum(self.windows)
+
+
+def folder_of(root: Path, selection: str) -> Path:
+    return finished.home(root) / "packed" / selection
+
+
+def read_packed(folder: Path, *, hashes: bool = False) -> Packed:
+    """What manifest.json holds, if the files are as it says: their sizes, and with `hashes` their
+    bytes.
+
+    Raises:
+        ValueError: a file is missing, or not as it was written; names it and the remedy.
+    """
+    found = require_whole(folder, hashes=hashes)
+    del found["files"]
+    packing = Packing(**found.pop("packing"))
+    return Packed(**found | {"packing": packing, "windows": tuple(found["windows"])})
+
+
+def require_whole(folder: Path, *, hashes: bool = True) -> dict[str, Any]:
+    """The manifest of a packed folder, if its files are as it says: by their sizes, or with
+    `hashes` by their bytes, which reads them all (0.1 s for 1 GB that is in memory).
+
+    Raises:
+        ValueError: names the file that is not, and the remedy.
+    """
+    found = read_sealed(folder / "manifest.json", strict=True)
+    if found is None:
+        raise ValueError(_damaged(folder, "manifest.json", "is not as it was written"))
+    for name, known in found["files"].items():
+        file = folder / name
+        size = file.stat().st_size if file.exists() else None
+        if size is None:
+            raise ValueError(_damaged(folder, name, "is missing"))
+        if size != known["bytes"] or (hashes and file_hash(file) != known["xxh3"]):
+            raise ValueError(_damaged(folder, name, "is not as it was written"))
+    return found
+
+
+def _damaged(folder: Path, name: str, what: str) -> str:
+    return (
+        f"{folder / name} {what} (the disk, or another program?); delete the folder {folder}, and "
+        "it will be packed again"
+    )
