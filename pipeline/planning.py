@@ -93,38 +93,15 @@ def plan_shards(
         ConfigError: a file changed or vanished since it was prepared, more than `max_bad_files`
             files cannot be read, or all are empty.
     """
-    path = root / "inputs.json"
-    known = read_sealed(path)
-    if known is None and path.exists():
-        raise ConfigError(
-            f"{path} is damaged (the disk, or another program?); put it back, or delete it: shards "
-            "are then planned anew, and parts that differ are made again"
-        )
-    known = known or {"files": [], "shards": []}
-    entries = [entry for entry in known["files"] if "error" not in entry]
-    shards = [_tried_again(shard, again) for shard in known["shards"]]
-    if entries and known["shard_bytes"] != shard_bytes:
-        entries, shards = [], []  # recut: every part is made again
-    lost = _lost(entries, files)
-    if lost and not refresh:
-        raise ConfigError(
-            "inputs changed since they were prepared:\n"
-            + "\n".join(f"  {line}" for line in lost.values())
-            + "\nput them back, or call `assay prepare --refresh` to drop what was made from them"
-        )
-    gone = _parts_to_drop(entries, set(lost))
-    entries = [
-        entry for entry in entries if key_of(entry) not in lost and gone.isdisjoint(entry["parts"])
-    ]
-    shards = [shard for shard in shards if shard["part"] not in gone]
-    entries = [{**entry, "path": files[key_of(entry)]} for entry in entries]
-    next_part = max((shard["part"] for shard in known["shards"]), default=-1) + 1
+    known = _known(root / "inputs.json")
+    entries, shards = _standing(known, files, shard_bytes, refresh, again)
     old = {key_of(entry) for entry in entries}
     new = [(key, path) for key, path in files.items() if key not in old]
     cuts = zip(new, cut_files(root, new, shard_bytes, max_bad_files == 0, workers), strict=True)
     by_source = defaultdict[str, list[tuple[File, Cut]]](list)
     for named, cut in cuts:
         by_source[named[0][0]].append((named, cut))
+    next_part = max((shard["part"] for shard in known["shards"]), default=-1) + 1
     for cut_of_source in by_source.values():
         made, added = _gathered(root, cut_of_source, shard_bytes, next_part)
         shards, entries, next_part = shards + made, entries + added, next_part + len(made)
@@ -134,18 +111,67 @@ def plan_shards(
         raise ConfigError(too_many(unreadable, max_bad_files))
     if not shards:
         raise ConfigError(f"the inputs hold no record: {counted(len(files), 'file')}, all empty")
+    spilled = _spilled_and_gone(root, shards)
+    cut_files(root, [(key, files[key]) for key in spilled], shard_bytes, True, workers)
     planned = {"shard_bytes": shard_bytes, "files": entries, "shards": shards}
-    spilled = {
-        (shard["source"], piece["file"])
-        for shard in shards
-        for piece in shard["pieces"]
-        if piece.get("spilled") and not is_cut(root / piece["path"])
-    }
-    cut_files(root, [(key, files[key]) for key in sorted(spilled)], shard_bytes, True, workers)
     if planned != known:
         finished.set_aside(root)
-        write_sealed(path, planned, indent=None)
+        write_sealed(root / "inputs.json", planned, indent=None)
     return load_shards(root)
+
+
+Entries = list[dict[str, Any]]  # files or shards, as inputs.json keeps them
+
+
+def _known(path: Path) -> dict[str, Any]:
+    """inputs.json as it stands."""
+    known = read_sealed(path)
+    if known is None and path.exists():
+        raise ConfigError(
+            f"{path} is damaged (the disk, or another program?); put it back, or delete it: shards "
+            "are then planned anew, and parts that differ are made again"
+        )
+    return known or {"files": [], "shards": []}
+
+
+def _standing(
+    known: dict[str, Any],
+    files: dict[Key, str],
+    shard_bytes: int,
+    refresh: bool,
+    again: Collection[int],
+) -> tuple[Entries, Entries]:
+    """Files and shards that stay, and where the files lie now."""
+    entries = [entry for entry in known["files"] if "error" not in entry]
+    if entries and known["shard_bytes"] != shard_bytes:
+        return [], []  # recut: every part is made again
+    lost = _lost(entries, files)
+    if lost and not refresh:
+        raise ConfigError(
+            "inputs changed since they were prepared:\n"
+            + "\n".join(f"  {line}" for line in lost.values())
+            + "\nput them back, or call `assay prepare --refresh` to drop what was made from them"
+        )
+    gone = _parts_to_drop(entries, set(lost))
+    entries = [
+        {**entry, "path": files[key_of(entry)]}
+        for entry in entries
+        if key_of(entry) not in lost and gone.isdisjoint(entry["parts"])
+    ]
+    shards = [_tried_again(s, again) for s in known["shards"] if s["part"] not in gone]
+    return entries, shards
+
+
+def _spilled_and_gone(root: Path, shards: Entries) -> list[Key]:
+    """Files that were written out as shards, of which one is missing: they are cut again."""
+    return sorted(
+        {
+            (shard["source"], piece["file"])
+            for shard in shards
+            for piece in shard["pieces"]
+            if piece.get("spilled") and not is_cut(root / piece["path"])
+        }
+    )
 
 
 def require_unchanged(root: Path) -> None:
@@ -198,7 +224,7 @@ def too_many(bad: list[str], max_bad_files: int) -> str:
     )
 
 
-def _lost(entries: list[dict[str, Any]], files: dict[Key, str]) -> dict[Key, str]:
+def _lost(entries: Entries, files: dict[Key, str]) -> dict[Key, str]:
     """What to say of each file that is not what it was."""
     lost = {}
     for entry in entries:
@@ -219,7 +245,7 @@ def _same(entry: dict[str, Any], path: str) -> bool:
     return bool(file_version(path) == entry["modified"] or content_hash(path) == entry["hash"])
 
 
-def _parts_to_drop(entries: list[dict[str, Any]], lost: set[Key]) -> set[int]:
+def _parts_to_drop(entries: Entries, lost: set[Key]) -> set[int]:
     """Parts that hold a lost file, and all parts of the files that share one with it: what is cut
     anew must not stand twice."""
     gone: set[int] = set()
@@ -236,10 +262,10 @@ def _parts_to_drop(entries: list[dict[str, Any]], lost: set[Key]) -> set[int]:
 
 def _gathered(
     root: Path, files: list[tuple[File, Cut]], shard_bytes: int, next_part: int
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+) -> tuple[Entries, Entries]:
     """Shards and file entries of new files of one source, small files gathered."""
-    shards: list[dict[str, Any]] = []
-    entries: list[dict[str, Any]] = []
+    shards: Entries = []
+    entries: Entries = []
     gathered: list[Piece] = []
     size = 0  # of what is gathered
     for ((source, file), path), cut in files:
