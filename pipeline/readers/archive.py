@@ -27,7 +27,7 @@ from typing import IO, Any, NamedTuple
 
 from pipeline.ranges import open_file
 from pipeline.readers import Bad, Piece, Record, is_of_disk, pieces_of, place_of
-from pipeline.readers.streams import BrokenStream, chunks, compression
+from pipeline.readers.streams import BrokenStream, chunks, compression, misnamed
 from pipeline.readers.tar import Stream, Tar
 from pipeline.settings import Input
 
@@ -167,6 +167,8 @@ def _copy(member: Member, room: Any) -> int:
     if copied < member.num_bytes:
         detail = f"{copied:,} of {member.num_bytes:,} bytes: the archive ends here"
         raise MemberFault("bad_member", detail)
+    if fault := misnamed(room.name, member.name):
+        raise MemberFault(fault.reason, fault.detail)
     return copied
 
 

@@ -85,12 +85,10 @@ def chunks(path: str, begin: int = 0, end: int | None = None) -> Iterator[bytes]
         head = file.read(HEAD_BYTES)
         kind = _compression(head)
         file.seek(begin)
-        if kind is None:
-            named = _named(path)
-            if named is not None and _is_binary(head):
-                if begin == 0:
-                    raise _not(named, head)
-                return
+        if fault := _misnamed(path, head):
+            if begin == 0:
+                raise fault
+        elif kind is None:
             yield from _blocks(file, PLAIN_BYTES, end)
         elif kind == "gzip":
             yield from _gunzip(_blocks(file, PACKED_BYTES, end))
@@ -100,18 +98,18 @@ def chunks(path: str, begin: int = 0, end: int | None = None) -> Iterator[bytes]
             yield from _unpack(_blocks(file, ZSTD_BYTES, end), kind)
 
 
-def _named(path: str) -> Compression | None:
-    return next((kind for suffix, kind in SUFFIXES.items() if path.lower().endswith(suffix)), None)
+def misnamed(path: str, name: str) -> BrokenStream | None:
+    """What is wrong with a file of this name that is neither packed nor text nor tar."""
+    with open_file(path) as file:
+        return _misnamed(name, file.read(HEAD_BYTES))
 
 
-def _is_binary(head: bytes) -> bool:
-    """No text, and no tar either."""
-    if head.startswith(_UTF16) or head[257:262] == b"ustar":
-        return False
-    return len(head) - len(head.translate(None, _CONTROLS)) > MAX_CONTROLS * len(head)
-
-
-def _not(kind: Compression, head: bytes) -> BrokenStream:
+def _misnamed(name: str, head: bytes) -> BrokenStream | None:
+    kind = next((kind for suffix, kind in SUFFIXES.items() if name.lower().endswith(suffix)), None)
+    if kind is None or _compression(head) or head.startswith(_UTF16) or head[257:262] == b"ustar":
+        return None
+    if len(head) - len(head.translate(None, _CONTROLS)) <= MAX_CONTROLS * len(head):
+        return None
     begins = head[:4].hex(" ")
     return BrokenStream(f"not_{kind}", f"neither {kind} nor text: the file begins with {begins}")
 

@@ -4,6 +4,7 @@ import bz2
 import gzip
 import io
 import lzma
+import random
 import tarfile
 import tracemalloc
 import zipfile
@@ -274,3 +275,14 @@ def test_many_members_in_little_memory(tmp_path: Path) -> None:
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 4_000_000  # 1 MB of chunks; 6 MB with the headers kept
+
+
+def test_a_member_that_is_not_what_its_name_says(tmp_path: Path) -> None:
+    noise = b"\x1f\x9d" + random.Random(5).randbytes(5_000)
+    members = {"a.jsonl.gz": noise, "b.txt.gz": b"text", "c.txt": b"more"}
+    path = zipped(tmp_path / "a.zip", members)
+    bad, *others = items(path)
+    assert isinstance(bad, Bad)
+    assert (bad.offset, bad.reason) == (0, "not_gzip")
+    assert bad.detail.startswith("a.jsonl.gz: neither gzip nor text: the file begins with 1f 9d")
+    assert brief(others) == [(MEMBER, "text"), (2 * MEMBER, "more")]
