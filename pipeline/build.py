@@ -17,7 +17,8 @@ from collections.abc import Iterable, Iterator
 import apache_beam as beam
 
 from pipeline import disk, turns
-from pipeline.run import here, run_join, run_part, run_sweep
+from pipeline.elsewhere import here
+from pipeline.run import run_join, run_part, run_sweep
 from pipeline.shards import Shard
 from pipeline.stages import JOINS, Job
 

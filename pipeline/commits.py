@@ -15,7 +15,6 @@ from pipeline.corpus import CorpusError
 from pipeline.files import (
     State,
     hash_once,
-    part_name,
     read_json,
     read_sealed,
     state_of,
@@ -27,7 +26,7 @@ DAMAGED = "is damaged: not the bytes that its commit record names (the disk, or 
 
 
 def record_path(root: Path, stage: str, part: int) -> Path:
-    return root / f"stats/{stage}/{part_name(part, 'json')}"
+    return root / store.record_name(stage, part)
 
 
 def record(root: Path, stage: str, part: int, fingerprint: str) -> dict[str, Any] | None:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import replace
-from pathlib import Path
 
-from pipeline import commits, heap, store
+from pipeline import commits, elsewhere, heap
 from pipeline.commits import Read
 from pipeline.shards import Shard
 from pipeline.stages import FIRST, JOINS, PART_STAGES, TEXT_STAGES, Job
@@ -18,10 +16,10 @@ ENDS = ("nominees", "candidates")  # the last steps of a part before a join, and
 
 def run_part(job: Job, name: str, shard: Shard) -> Shard:
     """Make one part of a part stage unless it stands; returns the shard, for the next stage."""
-    drivers, job = job, here(job)
+    drivers, job = job, elsewhere.here(job)
     stage = PART_STAGES[name]
     if name == "ingest" and job is not drivers:
-        shard = _fetched(job, shard)
+        shard = elsewhere.fetched(job, shard)
     commits.once(
         job.root,
         job.record_name(name),
@@ -34,13 +32,13 @@ def run_part(job: Job, name: str, shard: Shard) -> Shard:
     if name in ENDS:
         heap.give_back()
         if job is not drivers:
-            _let_go(job, shard)
+            elsewhere.let_go(job, shard)
     return shard
 
 
 def run_sweep(job: Job, names: tuple[str, ...], shard: Shard) -> Shard:
     """Make one part of those text stages that do not stand, in one pass; returns the shard."""
-    drivers, job = job, here(job)
+    drivers, job = job, elsewhere.here(job)
     prints, part = fingerprints_of(job), shard.part
     if job.store and "matches" in names:  # its fingerprint is of what the held-out sets hold
         commits.ready(job.root, _reads(job, "heldout"))
@@ -62,13 +60,13 @@ def run_sweep(job: Job, names: tuple[str, ...], shard: Shard) -> Shard:
         commits.commit(job.root, job.record_name(name), part, wanted[name], outputs, *made)
     heap.give_back()
     if job is not drivers and not set(names).issubset(FIRST):
-        _let_go(job, shard)
+        elsewhere.let_go(job, shard)
     return shard
 
 
 def run_join(job: Job, name: str, partition: int) -> int:
     """Make one partition of a join unless it stands; returns the partition."""
-    job = here(job)
+    job = elsewhere.here(job)
     join = JOINS[name]
     commits.once(
         job.root,
@@ -90,39 +88,3 @@ def _reads(job: Job, name: str, shard: Shard | None = None) -> list[Read]:
         return [(name, n, prints.join(name)) for n in range(JOINS[name].partitions(job))]
     shards = [shard] if shard is not None else prints.shards
     return [(job.record_name(name), s.part, prints.part(name, s)) for s in shards]
-
-
-# --- workers without the driver's disk ------------------------------------------------------------
-
-
-def here(job: Job) -> Job:
-    """The job with a folder of this machine: on a worker that does not share the driver's cache of
-    the store, its own, with what the driver shared."""
-    if not job.store or job.root == store.cache(job.store):
-        return job
-    return _moved(job)
-
-
-@functools.lru_cache(maxsize=1)
-def _moved(job: Job) -> Job:
-    root = store.cache(job.store)
-    store.follow(root, job.lease)
-    copy = str(root / Path(job.tokenizer.file).relative_to(job.root))
-    return replace(job, root=root, tokenizer=job.tokenizer.model_copy(update={"file": copy}))
-
-
-def _fetched(job: Job, shard: Shard) -> Shard:
-    """The shard with its spilled pieces, if it has any, on this machine."""
-    mine = next(s for s in job.shards if s.part == shard.part)
-    store.fetch_spilled(job.root, [Path(piece.path) for piece in mine.pieces])
-    return mine
-
-
-def _let_go(job: Job, shard: Shard) -> None:
-    """Delete the files of a part, which are on the store, where its next step may run elsewhere:
-    a worker's disk holds the parts that it is at, not the corpus."""
-    records = [job.record_name(stage) for stage in job.part_stages]
-    store.let_go(job.root, records, shard.part)
-    for piece in shard.pieces:
-        if piece.spilled:
-            Path(piece.path).unlink(missing_ok=True)

@@ -32,6 +32,7 @@ from pipeline import objects
 from pipeline.files import (
     file_hash,
     is_held,
+    part_name,
     read_json,
     read_sealed,
     replacing,
@@ -154,7 +155,7 @@ def _finished_part(manifest: dict[str, Any] | None) -> dict[str, Entry]:
 def keep_record(root: Path, record: dict[str, Any]) -> None:
     """Write a record of the store into the local folder; files of another attempt go, so that a
     local file is always the one that its record names."""
-    path = root / "stats" / record["stage"] / f"part-{record['part']:05d}.json"
+    path = root / record_name(record["stage"], record["part"])
     with _alone(root):
         before = read_sealed(path) or {"outputs": {}}
         if before == record:
@@ -225,25 +226,6 @@ def _alone(root: Path) -> Iterator[None]:
         yield
 
 
-def let_go(root: Path, records: list[str], part: int) -> None:
-    """On a worker: delete the files of a part that these records of it name."""
-    for stage in records:
-        path = root / "stats" / stage / f"part-{part:05d}.json"
-        for name in read_json(path)["outputs"] if path.exists() else ():
-            (root / name).unlink(missing_ok=True)
-
-
-def fetch_spilled(root: Path, paths: list[Path]) -> None:
-    """On a worker: have these plain shards of a large compressed input."""
-    missing = [path for path in paths if path.is_relative_to(root / "cut") and not path.exists()]
-    spilled = {str(path.relative_to(root)) for path in missing}
-    mirror = of(root)
-    if spilled and mirror is not None:
-        begun = last_state(mirror, "begun")
-        assert begun is not None, mirror
-        fetch(mirror, {name: begun["files"][name] for name in spilled})
-
-
 @functools.lru_cache(maxsize=8)
 def _manifest_files(path: Path, version: int) -> dict[str, dict[str, Entry]]:
     """Files of a manifest by their table."""
@@ -287,8 +269,12 @@ def _take_driver_files(mirror: Mirror, files: dict[str, Entry]) -> None:
 # --- names and states -----------------------------------------------------------------------------
 
 
+def record_name(stage: str, part: int) -> str:
+    return f"stats/{stage}/{part_name(part, 'json')}"
+
+
 def record_key(stage: str, part: int, fingerprint: str) -> str:
-    return f"stats/{stage}/part-{part:05d}.{fingerprint}.json"
+    return attempt_key(record_name(stage, part), fingerprint)
 
 
 def attempt_key(name: str, attempt: str) -> str:
