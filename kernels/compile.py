@@ -46,7 +46,8 @@ def source_hash(root: Path = ROOT) -> str:
 
 
 # The module attribute, not the environment: it holds even if numba was imported before us.
-vars(numba.config)["CACHE_DIR"] = str(cache_folder(cache_bases(), f"kernels-{source_hash()}"))
+FOLDER = cache_folder(cache_bases(), f"kernels-{source_hash()}")
+vars(numba.config)["CACHE_DIR"] = str(FOLDER)
 
 
 def _declared(**options: Any) -> Callable[[F], F]:

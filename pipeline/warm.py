@@ -1,7 +1,9 @@
 """Importing this loads what a worker would load with its first part: models, tables, kernels, and
 the tokenizer.
 
-For the fork server of workers.py: loaded before it forks, these pages and seconds are shared.
+For the fork server of workers.py: loaded before it forks, these pages and seconds are shared. What
+is not compiled yet is compiled first, in a process that ends with it: numba keeps 100 MB and more
+of what it compiled, and each worker would compile what only workers call.
 """
 
 from __future__ import annotations
@@ -10,13 +12,17 @@ import gc
 import json
 import os
 
+import numpy as np
 import pyarrow as pa
 
-from dedup import bands, minhash
+from dedup import bands, clusters, contamination, minhash, postings, sketches
 from dedup.shingles import shingles
 from filters.segments import Texts
 from filters.signals import GROUPS
-from pipeline import heap, workers
+from kernels.cache import kept
+from kernels.compile import FOLDER, ROOT
+from pipeline import forks, heap, workers
+from pipeline.literals import count_literals
 from pipeline.readers import jsonl_rows
 from pipeline.settings import Input, Near, Tokenizer
 from pipeline.stages import encoder
@@ -25,13 +31,31 @@ from pipeline.tokenizer_engines import loaded
 TEXTS = pa.array(["The mill stood by the river, and the road went past it.", "河边有一座磨坊。"])
 LANGUAGES = pa.array(["en", "zh"])
 
+
+def call_kernels() -> str:
+    """Each that a worker calls, on next to nothing; returns a word for `forks.apart`."""
+    for group in GROUPS.values():
+        group.measure(Texts(TEXTS), LANGUAGES)
+    jsonl_rows.rows_of(0, b'{"text":"a"}\n{"text":"b"}\n', Input(source="warm", files=""))
+    count_literals(TEXTS, ("<s>",))
+    near = Near()
+    hashes, offsets = shingles(TEXTS, near.ngram)
+    signatures = minhash.signatures(hashes, offsets, near.permutations)
+    keys, docs = bands.key_records(
+        bands.band_keys(signatures, near.bands, near.rows), offsets[1:] > offsets[:-1], part=0
+    )
+    index = postings.build_index(*shingles(TEXTS, near.ngram), near.threshold)
+    contamination.matches(index, hashes, offsets, near.threshold, near.threshold)
+    bits = sketches.sketches(signatures)[docs.astype("i8")]
+    edges = clusters.spanning_forest(sketches.similar_edges(keys, docs, bits, most=0))
+    clusters.streamed_components(lambda: [edges])
+    clusters.verified_pairs(np.asarray(pa.array(hashes)), offsets, near.threshold)
+    return "compiled"
+
+
 heap.settle()
-for group in GROUPS.values():
-    group.measure(Texts(TEXTS), LANGUAGES)
-jsonl_rows.rows_of(0, b'{"text":"a"}\n', Input(source="warm", files=""))
-near = Near()
-hashes, offsets = shingles(TEXTS, near.ngram)
-bands.band_keys(minhash.signatures(hashes, offsets, near.permutations), near.bands, near.rows)
+kept("warm", f"{FOLDER} {ROOT}".encode(), lambda: forks.apart(call_kernels)().encode())
+call_kernels()
 if told := os.environ.get(workers.TOKENIZER):
     settings, engine = json.loads(told)
     loaded(engine, encoder(Tokenizer(**settings), engine).json)
