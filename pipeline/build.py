@@ -135,8 +135,9 @@ def _numbers(_: int, count: int) -> Iterator[int]:
 
 def _take_turns(_: int, job: Job, queue: str) -> Iterator[Shard]:
     shards = _largest_first(job)
-    for number in turns.take(job.root, queue, len(shards)):
-        yield shards[number]
+    with disk.explained(job.root):
+        for number in turns.take(job.root, queue, len(shards)):
+            yield shards[number]
 
 
 def _largest_first(job: Job) -> list[Shard]:

@@ -25,6 +25,7 @@ from typing import Any
 
 from pipeline.amounts import counted
 from pipeline.clock import clock
+from pipeline.corpus import CorpusError
 from pipeline.stages import JOINS, Job
 from pipeline.watch import Stage, Watch
 
@@ -58,7 +59,9 @@ def shown(job: Job, missing: Mapping[str, int]) -> Iterator[None]:
         except OSError as error:
             if failed is None:
                 raise
-            failed.add_note(f"{log}: {error}; so here is the traceback\n{last['traceback']}")
+            said = isinstance(failed, CorpusError)  # what it was, and what to do
+            trace = "" if said else f"; so here is the traceback\n{last['traceback']}"
+            failed.add_note(f"{log}: {error}{trace}")
 
 
 def _end(failed: BaseException | None) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import pytest
 
 from pipeline import progress
 from pipeline.clock import telling
+from pipeline.corpus import CorpusError
 from pipeline.files import read_json, write_json
 from pipeline.shards import load_shards
 from pipeline.watch import Stage, Watch
@@ -121,6 +122,11 @@ def test_what_a_full_disk_does_not_log_is_told(
     log = tmp_path / progress.LOG
     assert note.startswith(f"{log}: [Errno 28] No space left; so here is the traceback\nTraceback")
     assert note.endswith("KeyError: 'a decoder'\n")
+    room[0] = True
+    with pytest.raises(CorpusError) as known, progress.shown(job, {"ingest": 2}):
+        room[0] = False
+        raise CorpusError("its disk is full; free some")
+    assert known.value.__notes__ == [f"{log}: [Errno 28] No space left"]
 
 
 def stage(missing: int, made: int, cpu_seconds: float, **known: int) -> Stage:
