@@ -13,8 +13,8 @@ import xxhash
 from pipeline.amounts import counted
 from pipeline.commits import record_path
 from pipeline.files import read_json
+from pipeline.inputs import input_files
 from pipeline.job import plan_job
-from pipeline.planning import input_files
 from pipeline.preconditions import check
 from pipeline.readers import Piece
 from pipeline.readers.files import file_size

@@ -131,7 +131,7 @@ def changed_inputs(frozen: dict[str, Any]) -> tuple[list[str], list[str]]:
     Raises:
         ConfigError: its settings cannot be used any more.
     """
-    from pipeline.planning import files_of
+    from pipeline.inputs import files_of
     from pipeline.readers.files import content_hash, file_size
 
     settings = check(frozen["settings"], CorpusSettings, "frozen settings")

@@ -27,8 +27,9 @@ from pipeline import (
 from pipeline.amounts import counted
 from pipeline.config import ConfigError
 from pipeline.files import read_sealed, remove_temporaries, write_sealed
+from pipeline.inputs import input_files
 from pipeline.job import plan_job
-from pipeline.planning import input_files, plan_shards, require_unchanged
+from pipeline.planning import plan_shards, require_unchanged
 from pipeline.prune import prune
 from pipeline.runners import Chosen
 from pipeline.schema import FORMAT_VERSION

@@ -17,7 +17,7 @@ from filters.normalize import normalize
 from pipeline.amounts import counted
 from pipeline.config import ConfigError
 from pipeline.files import replacing
-from pipeline.planning import input_files
+from pipeline.inputs import input_files
 from pipeline.readers import Piece, Record
 from pipeline.readers.formats import read
 from pipeline.schema import document_id

@@ -20,7 +20,8 @@ from small_corpus import chinese, english
 
 from pipeline import corpus
 from pipeline.config import check
-from pipeline.planning import input_files, plan_shards
+from pipeline.inputs import input_files
+from pipeline.planning import plan_shards
 from pipeline.readers.formats import READERS, format_of
 from pipeline.settings import CorpusSettings
 from pipeline.transforms.ingest import ingest

@@ -5,13 +5,13 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
-import fsspec
 import pytest
 
 from pipeline import planning
 from pipeline.config import ConfigError
 from pipeline.files import read_json
-from pipeline.planning import input_files, plan_shards
+from pipeline.inputs import input_files
+from pipeline.planning import plan_shards
 from pipeline.settings import CorpusSettings, Input, Tokenizer
 from pipeline.shards import Key, load_shards
 
@@ -40,50 +40,12 @@ def test_small_files_gather_and_large_ones_are_cut(tmp_path: Path) -> None:
     ]
 
 
-def settings(files: str, output: str) -> CorpusSettings:
-    inputs = (Input(source="s", files=files),)
-    return CorpusSettings(inputs=inputs, output=output, tokenizer=Tokenizer(file="deepseek"))
-
-
-@pytest.mark.parametrize("linked", [False, True])
-def test_files_of_the_corpus_itself_are_no_input(
-    tmp_path: Path, linked: bool, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "disk").mkdir()
-    (tmp_path / "runs").symlink_to("disk") if linked else (tmp_path / "runs").mkdir()
-    for name in ("a.jsonl", "runs/web.jsonl", "runs/web-2/b.jsonl"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text('{"text": "an input"}\n')
-    own = ["runs/web/stats/log.jsonl", "runs/web-limit-10/stats/log.jsonl"]
-    for name in own:
-        (tmp_path / name).parent.mkdir(parents=True)
-        (tmp_path / name).write_text("{}\n")
-    found = input_files(settings(f"{tmp_path}/**/*.jsonl", f"{tmp_path}/runs/web"))
-    wanted = {"a.jsonl", "runs/web.jsonl", "runs/web-2/b.jsonl"}
-    seen = wanted | ({name.replace("runs", "disk") for name in wanted} - {"a.jsonl"})
-    assert {file for _, file in found} == (seen if linked else wanted)
-    told = capsys.readouterr().err
-    num = 4 if linked else 2
-    first = f"{tmp_path}/{'disk' if linked else 'runs'}/web-limit-10/stats/log.jsonl"
-    assert told == f"source 's': {num} files of the corpus itself left out, as {first}\n"
-    with pytest.raises(ConfigError, match="source 's': only files of the corpus itself match .*"):
-        input_files(settings(f"{tmp_path}/runs/web/**/*.jsonl", f"{tmp_path}/runs/web"))
-
-
-def test_files_of_the_corpus_itself_on_a_store(capsys: pytest.CaptureFixture[str]) -> None:
-    store = fsspec.filesystem("memory")
-    for name in ("a.jsonl", "runs/web/stats/log.jsonl", "runs/web-limit-5/b.jsonl"):
-        store.pipe_file(f"/own-output/{name}", b'{"text": "an input"}\n')
-    corpus = settings("memory://own-output/**/*.jsonl", "memory://own-output/runs/web")
-    assert input_files(corpus) == {("s", "a.jsonl"): "memory:///own-output/a.jsonl"}
-    assert "source 's': 2 files of the corpus itself left out" in capsys.readouterr().err
-
-
 def test_a_source_whose_files_are_gone_names_the_way_out(tmp_path: Path) -> None:
     """Its last file vanished; the way that is named drops what was made of it."""
     files = write(tmp_path, {"a.jsonl": 400})
     plan_shards(tmp_path / "r", files | {("t", "b.jsonl"): files["s", "a.jsonl"]}, 1000)
-    gone = settings(f"{tmp_path}/b*.jsonl", str(tmp_path / "r"))
+    inputs = (Input(source="s", files=f"{tmp_path}/b*.jsonl"),)
+    gone = CorpusSettings(inputs=inputs, tokenizer=Tokenizer(file="deepseek"))
     message = r"source 's': no file matches .*; if its files are gone for good, take it out of"
     with pytest.raises(ConfigError, match=message):
         input_files(gone)
