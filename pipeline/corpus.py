@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pipeline import forks, publish, store
+from pipeline import disk, forks, publish, store
 from pipeline.files import read_sealed
 from pipeline.schema import FORMAT_VERSION
 
@@ -64,24 +64,27 @@ def locked(root: Path) -> Iterator[None]:
     Raises:
         CorpusError: another process holds it; names its process id.
         LeaseError: another machine holds it.
+        DiskError: a disk refuses it, or what the block writes.
     """
-    try:
-        root.mkdir(parents=True, exist_ok=True)
-    except (FileExistsError, NotADirectoryError):
-        raise CorpusError(
-            f"{root}: a file stands where this folder is to be; name another `output`, or move it"
-        ) from None
-    with open(root / ".lock", "a+") as file:
+    with disk.explained(root):
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            file.seek(0)
+            root.mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError):
             raise CorpusError(
-                f"{root}: another assay process writes here (process {file.read().strip()}); "
-                "wait for it, or stop it and call again: what it finished is kept"
+                f"{root}: a file stands where this folder is to be; name another `output`, or "
+                "move it"
             ) from None
-        file.truncate(0)
-        file.write(f"{os.getpid()}\n")
-        file.flush()
-        with forks.not_inherited(file.fileno()), publish.written(root):
-            yield
+        with open(root / ".lock", "a+") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                file.seek(0)
+                raise CorpusError(
+                    f"{root}: another assay process writes here (process {file.read().strip()}); "
+                    "wait for it, or stop it and call again: what it finished is kept"
+                ) from None
+            file.truncate(0)
+            file.write(f"{os.getpid()}\n")
+            file.flush()
+            with forks.not_inherited(file.fileno()), publish.written(root):
+                yield

@@ -75,7 +75,7 @@ def prepare(
     frozen.check(root, settings.heldout, given.kept_folders(settings.heldout))
     found = f"{counted(len(files), 'input file')} of {counted(len(settings.inputs), 'source')}"
     print(f"reading {found}", file=sys.stderr)
-    with corpus.locked(root), disk.explained(root):
+    with corpus.locked(root):
         damaged = damage.damaged(root) if verify else []
         for name in damaged:
             print(f"damaged, made again: {root / name}", file=sys.stderr)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import pytest
 
 from pipeline import disk
+from pipeline.corpus import locked
 from pipeline.disk import DiskError, explained, shortage, told
 from pipeline.files import replacing
 
@@ -83,6 +84,14 @@ def test_at_the_border_of_a_step_a_nameless_error_is_of_the_corpus(tmp_path: Pat
             raise of(errno.EROFS, None)
     with pytest.raises(FileNotFoundError), explained(tmp_path):
         raise of(errno.ENOENT, tmp_path / "a")
+
+
+def test_who_holds_a_corpus_is_told_of_its_disk(tmp_path: Path) -> None:
+    with pytest.raises(DiskError, match=f"^{tmp_path}/c: its disk is full"):
+        with locked(tmp_path / "c"):
+            raise of(errno.ENOSPC, None)
+    with locked(tmp_path / "c"):
+        assert (tmp_path / "c" / ".lock").read_text() == f"{os.getpid()}\n"
 
 
 def test_what_is_replaced_is_named_and_not_its_temporary_file(tmp_path: Path) -> None:
