@@ -57,7 +57,8 @@ def estimate(settings: CorpusSettings, workers: int) -> str:
         "all of it, about, before joins:",
         *(_line(row["source"], row) for row in rows),
         _line("all", everything),
-        f"time   at least {everything['cpu_seconds'] / workers:,.0f} s with {workers} workers",
+        f"time   at least {everything['cpu_seconds'] / workers:,.0f} s "
+        f"with {counted(workers, 'worker')}",
         f"disk   {everything['disk'] / 1e6:,.0f} MB, packed windows apart",
     ]
     return "\n".join(lines)
