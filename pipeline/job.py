@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import heapq
+import importlib
 import itertools
 from collections.abc import Iterator
 from dataclasses import replace
@@ -51,7 +52,9 @@ def plan_job(
         sample = list(_sample(settings, shards))
         # Apart: both engines and their ids would stay in this process, 80 MB, while workers work.
         choose = functools.partial(choose_engine, find(settings.tokenizer.file), sample)
-        engine = forks.apart(choose)()
+        choice = forks.apart(choose)
+        importlib.import_module("pipeline.launch")  # meanwhile: a second, and the run needs it
+        engine = choice()
         files = save(encoder, folder)
         chosen = {"engine": engine, "documents": len(sample), "sampled": sampled, "files": files}
         write_sealed(folder / "engine.json", chosen)
