@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pipeline import finished, publish, store, timings, whole
+from pipeline import publish, store, timings, whole
 from pipeline.corpus import CorpusError
 from pipeline.files import file_hash, read_sealed
 
@@ -64,10 +64,9 @@ def require_whole(root: Path) -> None:
     damaged_records = (path for path in records if read_sealed(path, strict=True) is None)
     for path in (*map(root.joinpath, _loose(root)), *damaged_records):
         raise CorpusError(f"{path} is damaged (the disk, or another program?); {whole.REMEDY}")
-    known = whole.vouched(records)
+    known = whole.read_by_readers(records)
     for name in known:
-        here = store.of(root) is None or (root / name).exists()
-        if here and name.partition("/")[0] not in finished.NOT_READ:
+        if store.of(root) is None or (root / name).exists():
             whole.require_whole(root, name, known)
 
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from pipeline import store
+from pipeline import finished, store
 from pipeline.commits import DAMAGED
 from pipeline.corpus import CorpusError
 from pipeline.files import hash_once, read_sealed
@@ -26,8 +26,10 @@ def vouched(records: Iterable[Path]) -> dict[str, str]:
     return {name: entry["xxh3"] for record in found for name, entry in record["outputs"].items()}
 
 
-def all_vouched(root: Path) -> dict[str, str]:
-    return vouched((root / "stats").rglob("part-*.json"))
+def read_by_readers(records: Iterable[Path]) -> dict[str, str]:
+    """The same, without the files of stages alone."""
+    found = vouched(records).items()
+    return {name: h for name, h in found if name.partition("/")[0] not in finished.NOT_READ}
 
 
 def require_whole(root: Path, name: str, vouched: dict[str, str]) -> None:
@@ -54,18 +56,22 @@ def explain(root: Path, error: Exception, *, search: bool = True) -> None:
         search: where the message names no file, hash one after another, for SEARCH_SECONDS.
 
     Raises:
-        CorpusError: a file is damaged, or it was not found in time whether one is.
+        CorpusError: a file is damaged; or a library could not read one, and in time it was not
+            found whether that is why.
     """
-    if type(error).__module__.partition(".")[0] in PACKAGES:
+    if type(error).__module__.partition(".")[0] in PACKAGES or isinstance(error, MemoryError):
         return
     if isinstance(error, OSError) and error.errno is not None:  # told by the system: a full disk
         return
-    known, here = all_vouched(root), root.resolve()
+    known, here = read_by_readers((root / "stats").rglob("part-*.json")), root.resolve()
     paths = (Path(name) for name in NAMED.findall(str(error)))
     named = [str(path.relative_to(here)) for path in paths if path.is_relative_to(here)]
     end = time.monotonic() + SEARCH_SECONDS
     for name in named or (known if search else ()):
         if time.monotonic() > end:
+            if type(error).__module__ == "builtins" and not isinstance(error, OSError):
+                error.add_note(f"Is a file of {root} damaged? {REMEDY}")  # or it is a fault of ours
+                return
             raise CorpusError(
                 f"{root}: a file is damaged, it seems ({short(str(error), 200)}); {REMEDY}"
             )

@@ -6,6 +6,7 @@ import random
 import shutil
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from pipeline import inspect, whole
@@ -85,8 +86,22 @@ def test_a_message_without_a_file_finds_it_by_hashes(
     with pytest.raises(BrokenPipeError), reading(corpus):
         raise BrokenPipeError(32, "Broken pipe")
     monkeypatch.setattr(whole, "SEARCH_SECONDS", -1)
-    with pytest.raises(
-        CorpusError, match=r"web: a file is damaged, it seems \('content_hash'\); `a"
-    ):
-        with reading(corpus):
-            raise KeyError("content_hash")
+    unread = "web: a file is damaged, it seems \\(not a Parquet file\\); `assay prepare"
+    with pytest.raises(CorpusError, match=unread), reading(corpus):
+        raise pa.ArrowInvalid("not a Parquet file")
+    with pytest.raises(KeyError) as ours, reading(corpus):
+        raise KeyError("content_hash")
+    assert ours.value.__notes__ == [
+        f"Is a file of {corpus} damaged? `assay prepare CORPUS.yaml --verify` makes it again, or "
+        "tells what to do"
+    ]
+
+
+def test_want_of_memory_and_what_readers_do_not_read_are_no_damage(corpus: Path) -> None:
+    (corpus / "joins/sketches/part-00000.arrow").write_bytes(b"damaged")
+    with pytest.raises(KeyError), reading(corpus):
+        raise KeyError("content_hash")
+    path = corpus / "clusters/part-00000.parquet"
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(MemoryError), reading(corpus):
+        raise pa.ArrowMemoryError("malloc of size 64 failed")
