@@ -59,6 +59,8 @@ def told(error: OSError, root: Path | None = None) -> str | None:
     if error.errno not in REFUSED or not isinstance(name, str | Path) or "://" in str(name):
         return None
     path = Path(os.path.abspath(name))
+    if error.filename is None and REFUSED[error.errno] is _NOT_ALLOWED and os.access(path, os.W_OK):
+        return None  # a process, a connection, or a file below that the message itself names
     read = path.is_file() and not os.access(path, os.R_OK)  # else a file is to appear beside it
     place = path if read else next(above for above in (path, *path.parents) if above.is_dir())
     said, remedy = REFUSED[error.errno]
