@@ -6,9 +6,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import heapq
-import importlib
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,9 +35,14 @@ def plan_job(
     encoder: Encoder,
     shards: list[Shard],
     limit: int | None = None,
+    meanwhile: Callable[[], object] = lambda: None,
 ) -> Job:
     """The job: the tokenizer saved with the engine that is right for this corpus, all stages
-    fingerprinted."""
+    fingerprinted.
+
+    Args:
+        meanwhile: called while another process tries the engines.
+    """
     bound = _id_bound(root, settings, shards, limit) if limit is not None else None
     folder = root / "tokens" / encoder.hash
     sources = {item.source: item.model_dump(exclude={"files"}) for item in settings.inputs}
@@ -53,7 +57,7 @@ def plan_job(
         # Apart: both engines and their ids would stay in this process, 80 MB, while workers work.
         choose = functools.partial(choose_engine, find(settings.tokenizer.file), sample)
         choice = forks.apart(choose)
-        importlib.import_module("pipeline.launch")  # meanwhile: a second, and the run needs it
+        meanwhile()
         engine = choice()
         files = save(encoder, folder)
         chosen = {"engine": engine, "documents": len(sample), "sampled": sampled, "files": files}

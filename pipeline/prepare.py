@@ -6,6 +6,7 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from pipeline import (
@@ -89,7 +90,7 @@ def prepare(
             again,
             runner.workers,
         )
-        job = plan_job(root, settings, encoder, shards, limit)
+        job = plan_job(root, settings, encoder, shards, limit, meanwhile=_beam)
         made = missing(job)
         if made or damaged or not _described(job):
             _say_what_changed(job)
@@ -116,9 +117,14 @@ def prepare(
 
 
 def _run(job: Job, runner: Chosen, missing_parts: dict[str, int]) -> None:
-    from pipeline.launch import run  # Beam takes a second to load: only where it runs
+    _beam().run(job, runner, progress.shown(job, missing_parts))
 
-    run(job, runner, progress.shown(job, missing_parts))
+
+def _beam() -> ModuleType:
+    """It takes a second to load: only where it runs."""
+    from pipeline import launch
+
+    return launch
 
 
 def _described(job: Job) -> bool:
