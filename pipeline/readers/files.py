@@ -23,6 +23,7 @@ def list_files(pattern: str) -> list[tuple[str, str]]:
     Raises:
         FileNotFoundError: nothing matches.
         IsADirectoryError: the pattern is a folder.
+        PermissionError, OSError: a folder on the way cannot be listed.
     """
     found = _stored(pattern) if "://" in pattern else _local(pattern)
     if not found:
@@ -93,6 +94,7 @@ def _local(pattern: str) -> list[tuple[str, str]]:
     for path in (pattern, plain):  # also a name that holds a bracket
         if _is_file(path):
             return [(path, os.path.basename(path))]
+    _all_can_be_listed(pattern)
     paths = [path for path in glob.glob(pattern, recursive=True) if _is_file(path)]
     if "**" in pattern:
         paths = [path for path in paths if not _in_a_loop(os.path.dirname(path))]
@@ -100,6 +102,29 @@ def _local(pattern: str) -> list[tuple[str, str]]:
     if strange:
         raise ValueError(f"{strange[0]!r}: the name is not UTF-8 and cannot be kept; rename it")
     return [(path, path.removeprefix(fixed_part(pattern))) for path in paths]
+
+
+def _all_can_be_listed(pattern: str) -> None:
+    """glob passes over a folder that it may not list, and all files below, without a word."""
+    segments = pattern.split("/")
+    for at, segment in enumerate(segments[1:], 1):
+        if segments[at - 1] == "**":
+            continue  # its folders were looked at with it
+        below = ["**", ""] if segment == "**" else [""]
+        for folder in glob.glob("/".join([*segments[:at], *below]), recursive=True):
+            if folder.endswith("/lost+found/"):  # root's own, in the top folder of a disk
+                continue
+            try:
+                os.stat(f"{folder}.")  # may its files be opened
+                if glob.has_magic(_ESCAPED.sub("", segment)):
+                    os.scandir(folder).close()
+            except FileNotFoundError:  # it went in the meantime, and its files with it
+                continue
+            except OSError as error:
+                raise type(error)(
+                    f"the folder {folder} cannot be read ({error.strerror}), and {pattern} may "
+                    "have files there; let it be read (chmod, chown), or name those that can be"
+                ) from None
 
 
 def _is_file(path: str) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import fsspec
@@ -49,3 +51,34 @@ def test_files_of_the_corpus_itself_on_a_store(capsys: pytest.CaptureFixture[str
     corpus = settings("memory://own-output/**/*.jsonl", "memory://own-output/runs/web")
     assert input_files(corpus) == {("s", "a.jsonl"): "memory:///own-output/a.jsonl"}
     assert "source 's': 2 files of the corpus itself left out" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("pattern", ["**/*.jsonl", "*/*.jsonl", "**", "closed/*.jsonl"])
+def test_a_folder_that_cannot_be_listed_is_named(
+    pattern: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # glob passes over it: half of the input would be missing without a word
+    for name in ("open", "closed", "lost+found"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.jsonl").write_text('{"text": "a"}\n')
+    real = os.scandir
+
+    def scandir(folder: str) -> object:  # as for a user who may not; root may list everything
+        if str(folder).rstrip("/").endswith(("closed", "lost+found")):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), folder)
+        return real(folder)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    with pytest.raises(ConfigError) as error:
+        input_files(settings(f"{tmp_path}/{pattern}", f"{tmp_path}/out"))
+    assert str(error.value) == (
+        f"source 's': the folder {tmp_path}/closed/ cannot be read (Permission denied), and "
+        f"{tmp_path}/{pattern} may have files there; let it be read (chmod, chown), or name those "
+        "that can be"
+    )
+    assert input_files(settings(f"{tmp_path}/open/*.jsonl", f"{tmp_path}/out")) == {
+        ("s", "a.jsonl"): f"{tmp_path}/open/a.jsonl"
+    }
+    assert input_files(settings(f"{tmp_path}/closed/a.jsonl", f"{tmp_path}/out")) == {
+        ("s", "a.jsonl"): f"{tmp_path}/closed/a.jsonl"
+    }
