@@ -39,7 +39,7 @@ class StepError(RuntimeError):
 
 
 @contextmanager
-def told(root: Path, lost: Sequence[str] = ()) -> Iterator[None]:
+def explained(root: Path, lost: Sequence[str] = ()) -> Iterator[None]:
     """Around a pipeline of a corpus: what it raises is the cause of an exception of one line.
 
     Args:

@@ -25,7 +25,7 @@ from apache_beam.transforms.environments import EmbeddedPythonGrpcEnvironment, E
 
 from pipeline.build import build
 from pipeline.config import ConfigError
-from pipeline.failures import told
+from pipeline.failures import explained
 from pipeline.runners import Chosen
 from pipeline.stages import Job
 
@@ -57,12 +57,12 @@ def run(job: Job, chosen: Chosen, shown: AbstractContextManager[None]) -> None:
         shown: progress, whose thread must not run yet when workers are forked.
 
     Raises:
-        CorpusError, StepError: as failures.told.
+        CorpusError, StepError: as failures.explained.
     """
     if chosen.name in LOCAL:
         _run_local(job, chosen.name, chosen.workers, shown)
     else:
-        with shown, told(job.root):
+        with shown, explained(job.root):
             _run_elsewhere(job, chosen)
 
 
@@ -74,7 +74,7 @@ def _run_local(job: Job, name: str, num_workers: int, shown: AbstractContextMana
         turns.fresh(job.root),
         where(job) as environment,
         shown,
-        told(job.root, workers.lost),
+        explained(job.root, workers.lost),
         beam.Pipeline(runner=FnApiRunner(environment), options=options) as pipeline,
     ):
         build(pipeline, job, lanes)

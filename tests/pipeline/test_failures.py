@@ -17,7 +17,7 @@ import pytest
 import small_corpus
 
 from pipeline.corpus import CorpusError
-from pipeline.failures import StepError, told
+from pipeline.failures import StepError, explained
 from pipeline.progress import LOG
 
 ROOT = Path("runs/web")
@@ -27,7 +27,7 @@ SYSTEM = "mend it and call again: what was finished is kept; details: runs/web/s
 
 
 def line(error: Exception, *lost: str) -> tuple[type[Exception], str]:
-    with pytest.raises((ValueError, RuntimeError)) as caught, told(ROOT, lost):
+    with pytest.raises((ValueError, RuntimeError)) as caught, explained(ROOT, lost):
         raise error
     assert caught.value is error or caught.value.__cause__ is error
     return caught.type, str(caught.value)
@@ -225,9 +225,9 @@ def test_a_worker_that_is_killed_in_a_part(inputs: Path, tmp_path: Path) -> None
     """Beam sees its streams break, mostly before the watch sees it dead."""
     process = start(inputs, tmp_path, "killed")
     ends = time.monotonic() + 60
-    while len(list(tmp_path.glob("pid-*"))) < 2 and time.monotonic() < ends:
+    while sum(p.stat().st_size > 0 for p in tmp_path.glob("pid-*")) < 2:
+        assert time.monotonic() < ends
         time.sleep(0.05)
-    time.sleep(0.1)  # until it is written
     victim = int((tmp_path / "pid-1").read_text())
     os.kill(victim, signal.SIGKILL)
     code, line, _ = end(process, tmp_path)
