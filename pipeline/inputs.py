@@ -37,11 +37,12 @@ def input_files(settings: CorpusSettings) -> dict[Key, str]:
             raise ConfigError(f"source {item.source!r}: {error}") from None
         if own and not files:
             raise ConfigError(
-                f"source {item.source!r}: only files of the corpus itself match {item.files}; name "
-                "those to read, or another `output`"
+                f"source {item.source!r}: all files that match {item.files} lie in the folder of "
+                f"the corpus itself, {settings.output}; move them out of it, or name another "
+                "`output`"
             )
         if own:
-            left_out = f"{counted(len(own), 'file')} of the corpus itself left out, as {own[0]}"
+            left_out = f"{counted(len(own), 'file')} in the corpus itself left out, as {own[0]}"
             print(f"source {item.source!r}: {left_out}", file=sys.stderr)
     return found
 

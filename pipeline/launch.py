@@ -30,6 +30,7 @@ from pipeline.runners import Chosen
 from pipeline.stages import Job
 
 ANSWER_SECONDS = 10.0  # for a connection to a job service
+SCHEMES = ("dns", "ipv4", "ipv6", "unix", "xds")  # of addresses that only gRPC can look up
 
 # Where steps run, for the runners of this machine.
 LOCAL: dict[str, Callable[[Job], AbstractContextManager[Environment | None]]] = {
@@ -99,8 +100,10 @@ def _require_answer(endpoint: str) -> None:
         ConfigError: nobody listens at the address of the job service.
     """
     host, _, port = endpoint.rpartition(":")
+    if endpoint.split(":")[0] in SCHEMES:
+        return
     try:
-        socket.create_connection((host, int(port)), ANSWER_SECONDS).close()
+        socket.create_connection((host.strip("[]"), int(port)), ANSWER_SECONDS).close()
     except (OSError, ValueError) as error:
         raise ConfigError(
             f"--job_endpoint {endpoint}: no job service answers there ({error}); start one, or "

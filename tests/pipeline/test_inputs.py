@@ -39,9 +39,10 @@ def test_files_of_the_corpus_itself_are_no_input(
     told = capsys.readouterr().err
     num = 4 if linked else 2
     first = f"{tmp_path}/{'disk' if linked else 'runs'}/web-limit-10/stats/log.jsonl"
-    assert told == f"source 's': {num} files of the corpus itself left out, as {first}\n"
-    with pytest.raises(ConfigError, match="source 's': only files of the corpus itself match .*"):
-        input_files(settings(f"{tmp_path}/runs/web/**/*.jsonl", f"{tmp_path}/runs/web"))
+    assert told == f"source 's': {num} files in the corpus itself left out, as {first}\n"
+    output = f"{tmp_path}/runs/web"
+    with pytest.raises(ConfigError, match=f"the folder of the corpus itself, {output}; move them"):
+        input_files(settings(f"{output}/**/*.jsonl", output))
 
 
 def test_files_of_the_corpus_itself_on_a_store(capsys: pytest.CaptureFixture[str]) -> None:
@@ -50,7 +51,7 @@ def test_files_of_the_corpus_itself_on_a_store(capsys: pytest.CaptureFixture[str
         store.pipe_file(f"/own-output/{name}", b'{"text": "an input"}\n')
     corpus = settings("memory://own-output/**/*.jsonl", "memory://own-output/runs/web")
     assert input_files(corpus) == {("s", "a.jsonl"): "memory:///own-output/a.jsonl"}
-    assert "source 's': 2 files of the corpus itself left out" in capsys.readouterr().err
+    assert "source 's': 2 files in the corpus itself left out" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("pattern", ["**/*.jsonl", "*/*.jsonl", "**", "closed/*.jsonl"])
