@@ -9,10 +9,12 @@ from pathlib import Path
 from pipeline.files import part_number
 from pipeline.shards import spill_folder
 from pipeline.stages import JOINS, PART_STAGES, TEXT_STAGES, Job
+from pipeline.transforms import heldout_index
 
 
 def prune(job: Job) -> None:
-    """Delete what belongs to parts and spilled files that no input has any more."""
+    """Delete what belongs to parts and spilled files that no input has any more, or has other names
+    since."""
     parts = set(job.parts)
     wanted_parts: dict[Path, Container[int]] = {}
     for pattern in ("signals/*", "tokens/*", "tokens/*/counts"):  # former ones, and attached groups
@@ -28,6 +30,9 @@ def prune(job: Job) -> None:
         for path in folder.glob("part-*"):
             if part_number(path) not in numbers:
                 path.unlink()
+    index = heldout_index.outputs(job.root)
+    for path in set(index[0].parent.glob("*.npy")).difference(index):  # an earlier form of it
+        path.unlink()
     files = {(shard.source, piece.file) for shard in job.shards for piece in shard.pieces}
     wanted = {spill_folder(key).name for key in files}
     for folder in (job.root / "cut").glob("*"):
