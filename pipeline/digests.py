@@ -24,6 +24,13 @@ from pipeline.files import part_name, part_number
 Lanes = npt.NDArray[np.uint64]  # [rows, 2]
 BASE = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F], np.uint64)  # odd; they part the lanes
 NULL = np.array([0x165667B19E3779F9, 0x27D4EB2F165667C5], np.uint64)
+BYTES = (
+    pa.types.is_string,
+    pa.types.is_large_string,
+    pa.types.is_binary,
+    pa.types.is_large_binary,
+    pa.types.is_fixed_size_binary,
+)
 PLAIN = ("rejects", "pairs", "clusters", "heldout/matches")
 
 
@@ -70,15 +77,15 @@ def _column_hashes(column: pa.Array) -> Lanes:
     kind = column.type
     if pa.types.is_boolean(kind):
         hashes = _of_numbers(column.cast(pa.uint8()))
-    elif pa.types.is_primitive(kind):
+    elif pa.types.is_primitive(kind) and not pa.types.is_interval(kind):
         hashes = _of_numbers(column)
     elif pa.types.is_large_list(kind) and pa.types.is_primitive(kind.value_type):
         hashes = _of_lists(column)
-    elif pa.types.is_nested(kind):
-        hashes = _of_values([repr(value).encode() for value in column.to_pylist()])
-    else:
+    elif any(is_kind(kind) for is_kind in BYTES):
         binary = column if pa.types.is_fixed_size_binary(kind) else column.cast(pa.large_binary())
         hashes = _of_values([value or b"" for value in binary.to_pylist()])
+    else:  # nested; and of what `assay attach` was given decimals, categories ...
+        hashes = _of_values([repr(value).encode() for value in column.to_pylist()])
     if column.null_count:
         hashes = np.where(np.asarray(column.is_null())[:, None], NULL, hashes)
     return hashes

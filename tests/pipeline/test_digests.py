@@ -4,6 +4,7 @@ import random
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +19,8 @@ COLUMNS = {
     "good": pa.bool_(),
     "ids": pa.large_list(pa.uint16()),
     "meta": pa.map_(pa.string(), pa.string()),
+    "price": pa.decimal128(4, 2),
+    "category": pa.dictionary(pa.int8(), pa.string()),
 }
 ROWS = st.lists(
     st.fixed_dictionaries(
@@ -30,6 +33,8 @@ ROWS = st.lists(
             "good": st.none() | st.booleans(),
             "ids": st.none() | st.lists(st.integers(0, 65_535), max_size=4),
             "meta": st.none() | st.lists(st.tuples(st.text(max_size=2), st.text(max_size=2))),
+            "price": st.none() | st.decimals("-99", "99", places=2),
+            "category": st.none() | st.sampled_from(["low", "中", ""]),
         }
     ),
     min_size=1,
@@ -67,6 +72,19 @@ def test_every_value_counts(rows: list[dict[str, Any]], name: str, data: st.Data
     if name == "share" and same:
         return
     assert (digest(iter([before])) == digest(iter([after]))) == same
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        (pa.month_day_nano_interval(), [pa.MonthDayNano([1, 2, 3]), pa.MonthDayNano([1, 2, 4])]),
+        (pa.duration("s"), [1, 2]),
+        (pa.float16(), [0.5, 0.25]),
+        (pa.string_view(), ["a", "b"]),
+    ],
+)
+def test_whatever_a_parquet_file_may_hold(kind: pa.DataType, values: list[Any]) -> None:
+    assert len({row.tobytes() for row in row_hashes([pa.array(values * 2, kind)])}) == 2
 
 
 def test_null_is_no_value_and_columns_have_places() -> None:
