@@ -21,6 +21,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.distributed.checkpoint.api import CheckpointException
 from torch.distributed.checkpoint.state_dict import (
     StateDictOptions,
     get_state_dict,
@@ -56,8 +57,14 @@ def save(
             shutil.rmtree(stale)
         temporary.mkdir(parents=True)
     wait_for_all(world)
-    with _quiet():
-        write_state(_state(model, optimizer), checkpoint_id=temporary, no_dist=world.mesh is None)
+    try:
+        with _quiet():
+            write_state(
+                _state(model, optimizer), checkpoint_id=temporary, no_dist=world.mesh is None
+            )
+    except CheckpointException as error:
+        shutil.rmtree(temporary, ignore_errors=True)  # a disk that is full has no room for it
+        raise _of_disk(error) or error from None
     wait_for_all(world)
     if world.first:
         files = {}
@@ -101,6 +108,18 @@ def load_weights(path: Path, model: nn.Module) -> None:
 def _state(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Any]:
     weights, moments = get_state_dict(model, optimizer, options=OPTIONS)
     return {"model": weights, "optimizer": moments, "rng": torch.get_rng_state()}
+
+
+def _of_disk(error: CheckpointException) -> OSError | None:
+    """What the disk said, of the first rank that it refused: DCP wraps it, and torch's zip writer
+    hides it behind an error of its own."""
+    for failure, _ in error.failures.values():
+        seen: BaseException | None = failure
+        while seen is not None:
+            if isinstance(seen, OSError):
+                return seen
+            seen = seen.__cause__ or seen.__context__
+    return None
 
 
 @contextmanager

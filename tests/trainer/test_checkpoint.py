@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import signal
 from pathlib import Path
 
@@ -27,6 +28,22 @@ def test_killed_while_writing_the_one_before_loads(tmp_path: Path, moment: str) 
     second = save(folder, 2, 1, keep=1)
     assert {path.name for path in folder.iterdir()} == {"latest", "step-00000002"}
     assert saved.newest(folder) == second
+
+
+@pytest.mark.parametrize("limit", [500, 5_000])
+def test_a_disk_without_room_says_so_and_is_given_back(tmp_path: Path, limit: int) -> None:
+    """torch tells of it as "unexpected pos 704 vs 598", and left half a checkpoint there."""
+    folder = tmp_path / "checkpoints"
+    first = save(folder, 1, 0)
+    hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            save(folder, 2, 1)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+    assert {path.name for path in folder.iterdir()} == {"latest", first.name}
+    assert saved.newest(folder) == first
 
 
 def test_any_number_of_processes_loads_it(tmp_path: Path) -> None:
