@@ -5,6 +5,7 @@ An exception crosses processes as text: Beam's frames, 140 lines of them, then w
 
 from __future__ import annotations
 
+import builtins
 import re
 import traceback
 from collections.abc import Iterator, Sequence
@@ -21,13 +22,7 @@ _STEP = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 _OWN = re.compile(r"pipeline(\.\w+)+Error")  # says what to do
-_OF_THE_SYSTEM = (
-    "OSError",
-    "PermissionError",
-    "FileNotFoundError",
-    "FileExistsError",
-    "TimeoutError",
-)
+LESS_MEMORY = "fewer --workers, or smaller shard_bytes"
 
 
 class StepError(RuntimeError):
@@ -70,7 +65,14 @@ def _line(root: Path, error: Exception, lost: Sequence[str]) -> CorpusError | St
     failed = f"{root}: step {step!r} failed: "
     if _OWN.fullmatch(kind):
         return CorpusError(f"{failed}{message}; details: {log}")
-    if kind in _OF_THE_SYSTEM:
+    if _is_of_the_system(kind):
         return CorpusError(f"{failed}{message}; mend it and {KEPT}; details: {log}")
+    if kind.endswith("MemoryError") or message == "MemoryError":  # without a text of its own
+        return CorpusError(f"{failed}{kind}: {message}; {LESS_MEMORY}, and {KEPT}; details: {log}")
     why = "a fault of assay or of a library, please report it; what was finished is kept"
     return StepError(f"{failed}{kind}: {message}; {why}; traceback: {log}", log)
+
+
+def _is_of_the_system(kind: str) -> bool:
+    found = getattr(builtins, kind, None)
+    return isinstance(found, type) and issubclass(found, OSError)

@@ -41,6 +41,7 @@ from apache_beam.transforms.environments import Environment
 
 import pipeline.build  # noqa: F401 (what a worker runs, loaded once by the fork server)
 from pipeline import forks, heap
+from pipeline.failures import LESS_MEMORY
 from pipeline.stages import Job
 
 # It prints the trace of a failed step in each worker; the process that runs the pipeline tells.
@@ -227,7 +228,7 @@ def _obituary(process: ForkServerProcess) -> str:
     how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
     return (
         f"a worker process died (pid {process.pid}, {how}); {AGAIN}. SIGKILL is most often a lack "
-        "of memory: fewer --workers, or smaller shard_bytes"
+        f"of memory: {LESS_MEMORY}"
     )
 
 

@@ -24,6 +24,10 @@ ROOT = Path("runs/web")
 BEAM = "Traceback (most recent call last):\n  File 'x'\n{} [while running 'Ingest']\n\n"
 PROGRESS = re.compile(r"reading |begins: |\d+ of \d+ steps, ")
 SYSTEM = "mend it and call again: what was finished is kept; details: runs/web/stats/log.jsonl"
+MEMORY = (
+    "fewer --workers, or smaller shard_bytes, and call again: what was finished is kept; "
+    "details: runs/web/stats/log.jsonl"
+)
 
 
 def line(error: Exception, *lost: str) -> tuple[type[Exception], str]:
@@ -45,6 +49,12 @@ def line(error: Exception, *lost: str) -> tuple[type[Exception], str]:
             "a: its disk is full; free some; details: runs/web/stats/log.jsonl",
         ),
         ("OSError: [Errno 5] I/O: error", f"[Errno 5] I/O: error; {SYSTEM}"),
+        ("NotADirectoryError: [Errno 20] 'a'", f"[Errno 20] 'a'; {SYSTEM}"),
+        (
+            "pyarrow.lib.ArrowMemoryError: malloc of size 64 failed",
+            f"pyarrow.lib.ArrowMemoryError: malloc of size 64 failed; {MEMORY}",
+        ),
+        ("RuntimeError: MemoryError", f"RuntimeError: MemoryError; {MEMORY}"),
         ("RuntimeError: PermissionError: [Errno 13] 'a'", f"[Errno 13] 'a'; {SYSTEM}"),
         (
             "pipeline.config.ConfigError: two\nlines",
