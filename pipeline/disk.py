@@ -73,8 +73,9 @@ def told(error: OSError, root: Path | None = None) -> str | None:
 
 def shortage(root: Path, text_bytes: int) -> str | None:
     """What to say before a corpus of so much text is made, if its disk may be too small."""
-    there = sum(path.stat().st_size for path in root.rglob("*") if path.is_file())
-    needed, left = WRITTEN * text_bytes - there, shutil.disk_usage(root).free
+    states = (path.stat() for path in root.rglob("*") if path.is_file())
+    there = {state.st_ino: state.st_size for state in states}  # readers have a link to each
+    needed, left = WRITTEN * text_bytes - sum(there.values()), shutil.disk_usage(root).free
     if needed <= left:
         return None
     return (

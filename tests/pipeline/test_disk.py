@@ -116,6 +116,8 @@ def test_a_disk_that_may_be_too_small_is_told_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "part").write_bytes(bytes(4_000_000))
+    (tmp_path / ".finished").mkdir()
+    (tmp_path / ".finished" / "part").hardlink_to(tmp_path / "part")
     usage = disk.shutil.disk_usage(tmp_path)
     monkeypatch.setattr(disk.shutil, "disk_usage", lambda _: usage._replace(free=6_000_000))
     assert shortage(tmp_path, 5_000_000) is None
