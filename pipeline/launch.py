@@ -1,4 +1,4 @@
-"""Run the pipeline on the runner that was chosen; this and build.py are all that knows Beam.
+"""Run the pipeline on the runner that was chosen. What knows Beam: this, build.py and workers.py.
 
 FnApiRunner is named for the local ones: DirectRunner first tries to download Prism, without a time
 limit.
