@@ -135,7 +135,7 @@ def shown(plan: Plan, selection: Selection) -> Iterator[str]:
     )
     yield f"held out, though selected: {counted(selection.heldout, 'document')}"
     shared = counted(selection.overlap, "document")
-    yield f"selected by several sources: {shared} (of the first)"
+    yield f"selected by several sources: {shared}, given to the first"
     if not selection.unclaimed:
         yield "every other document is claimed by a source"
         return
