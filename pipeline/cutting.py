@@ -97,7 +97,13 @@ def is_cut(spilled: Path) -> bool:
 def _cut_hand(
     root: Path, shard_bytes: int, strict: bool, hand: list[File]
 ) -> list[Cut | Exception]:
-    return [_cut(root, shard_bytes, strict, named) for named in hand]
+    """Up to the first that ends the run."""
+    cuts: list[Cut | Exception] = []
+    for named in hand:
+        cuts.append(_cut(root, shard_bytes, strict, named))
+        if isinstance(cuts[-1], Exception):
+            break
+    return cuts
 
 
 def _cut(root: Path, shard_bytes: int, strict: bool, named: File) -> Cut | Exception:

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline import corpus
+from pipeline import corpus, cutting
+from pipeline.config import ConfigError
 from pipeline.files import file_hash
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="never forked there")
@@ -105,6 +106,20 @@ def test_the_first_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     for workers in (1, 3):
         _, errors = told(PLAN, tmp_path / str(workers), inputs, workers, 0)
         assert errors.splitlines()[-1] == wanted
+
+
+def test_behind_such_a_file_nothing_is_cut_any_more(tmp_path: Path) -> None:
+    """With 100,000 files 400 go to a process together."""
+    inputs = write(tmp_path / "in")
+    (inputs / "0.jsonl.gz").unlink()
+    (inputs / "0.jsonl.gz").symlink_to("nowhere")
+    hand = [
+        (("a", name), str(inputs / name)) for name in ("7.jsonl.gz", "0.jsonl.gz", "6.jsonl.gz")
+    ]
+    first, second = cutting._cut_hand(tmp_path / "r", 5_000, True, hand)
+    assert isinstance(first, cutting.Cut)
+    assert isinstance(second, ConfigError)
+    assert len(list((tmp_path / "r/cut").iterdir())) == 1
 
 
 def test_a_process_that_is_killed_is_told(tmp_path: Path) -> None:
