@@ -53,15 +53,12 @@ def cache_folder(bases: Iterable[Path], name: str) -> Path:
 
 def kept(kind: str, made_from: bytes, make: Callable[[], bytes]) -> bytes:
     """What `make` makes of `made_from`, read from a file after the first time."""
-    name = f"{kind}/{xxhash.xxh3_128_hexdigest(made_from)}"
-    for base in cache_bases():
-        with contextlib.suppress(OSError):
-            data = (base / "assay" / name).read_bytes()
-            if xxhash.xxh3_128_digest(data[SEAL_BYTES:]) == data[:SEAL_BYTES]:
-                return data[SEAL_BYTES:]
+    found = find_kept(kind, made_from)
+    if found is not None:
+        return found
     made = make()
     with contextlib.suppress(OSError):  # a full disk, or no folder at all: the next one makes it
-        path = cache_folder(cache_bases(), kind) / Path(name).name
+        path = cache_folder(cache_bases(), kind) / _name(made_from)
         temporary = path.with_suffix(f".{os.getpid()}")
         try:
             temporary.write_bytes(xxhash.xxh3_128_digest(made) + made)
@@ -69,6 +66,20 @@ def kept(kind: str, made_from: bytes, make: Callable[[], bytes]) -> bytes:
         finally:
             temporary.unlink(missing_ok=True)
     return made
+
+
+def find_kept(kind: str, made_from: bytes) -> bytes | None:
+    """What `kept` would read; None where it would make it."""
+    for base in cache_bases():
+        with contextlib.suppress(OSError):
+            data = (base / "assay" / kind / _name(made_from)).read_bytes()
+            if xxhash.xxh3_128_digest(data[SEAL_BYTES:]) == data[:SEAL_BYTES]:
+                return data[SEAL_BYTES:]
+    return None
+
+
+def _name(made_from: bytes) -> str:
+    return xxhash.xxh3_128_hexdigest(made_from)
 
 
 def kept_arrays(

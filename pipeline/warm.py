@@ -20,7 +20,6 @@ from dedup.shingles import shingles
 from filters.segments import Texts
 from filters.signals import GROUPS
 from kernels.cache import kept
-from kernels.compile import FOLDER, ROOT
 from pipeline import forks, heap, workers
 from pipeline.literals import count_literals
 from pipeline.readers import jsonl_rows
@@ -54,7 +53,7 @@ def call_kernels() -> str:
 
 
 heap.settle()
-kept("warm", f"{FOLDER} {ROOT}".encode(), lambda: forks.apart(call_kernels)().encode())
+kept(*workers.COMPILED, lambda: forks.apart(call_kernels)().encode())
 call_kernels()
 if told := os.environ.get(workers.TOKENIZER):
     settings, engine = json.loads(told)

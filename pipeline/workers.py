@@ -40,6 +40,8 @@ from apache_beam.runners.worker import sdk_worker
 from apache_beam.transforms.environments import Environment
 
 import pipeline.build  # noqa: F401 (what a worker runs, loaded once by the fork server)
+from kernels.cache import find_kept
+from kernels.compile import FOLDER, ROOT
 from pipeline import forks, heap
 from pipeline.failures import LESS_MEMORY
 from pipeline.stages import Job
@@ -53,6 +55,7 @@ gc.freeze()
 gc.set_threshold(100_000, 20, 20)
 
 WARM = "pipeline.warm"  # what a fork server loads before it forks
+COMPILED = ("warm", f"{FOLDER} {ROOT}".encode())  # tells that it has compiled all kernels before
 URN = "assay:environment:forked:v1"
 TOKENIZER = "ASSAY_WARM_TOKENIZER"  # tells the fork server which one its workers will want
 LOOK_SECONDS = 0.2  # how often the watch looks for requests to a worker that is dead
@@ -131,6 +134,8 @@ def watched(job: Job | None = None) -> Iterator[ForkedEnvironment]:
     if job is not None:
         os.environ[TOKENIZER] = json.dumps([job.tokenizer.model_dump(), job.engine])
     heap.settle_children()
+    if find_kept(*COMPILED) is None:
+        print("kernels are compiled first, once a machine: half a minute or so", file=sys.stderr)
     # Ctrl-C in a terminal reaches all processes, and this one answers it: the fork server and its
     # workers inherit that SIGINT is blocked.
     resource_tracker.ensure_running()  # it would unblock SIGINT

@@ -35,10 +35,13 @@ def test_kept_is_made_once_for_each_source_and_again_when_damaged(
         made.append(b"x")
         return b"x" * len(made)
 
+    assert cache.find_kept("k", b"a") is None
     assert [cache.kept("k", b"a", make) for _ in range(3)] == [b"x"] * 3
+    assert cache.find_kept("k", b"a") == b"x"
     assert cache.kept("k", b"b", make) == b"xx"
     for path in (tmp_path / "assay" / "k").iterdir():
         path.write_bytes(path.read_bytes()[:-1])
+    assert cache.find_kept("k", b"a") is None
     assert cache.kept("k", b"a", make) == b"xxx"
 
 

@@ -18,7 +18,8 @@ def test_workers_compile_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     tokenizer = ["--vocab-size", "600", "--output", str(tmp_path / "tokenizer.json")]
     small_corpus.assay("tokenizer", "train", settings, *tokenizer)
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
-    small_corpus.assay("prepare", settings, "--workers", "2")
+    first = small_corpus.assay("prepare", settings, "--workers", "2")
+    assert "kernels are compiled first, once a machine" in first.stderr
     compiled = list((tmp_path / "cache").rglob("*.nbc"))
     warmed = next((tmp_path / "cache" / "assay" / "warm").iterdir()).stat().st_mtime_ns
     later = {path.name.split("-")[0] for path in compiled if path.stat().st_mtime_ns > warmed}
