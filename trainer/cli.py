@@ -17,6 +17,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Sequence
+from typing import ClassVar
 
 from pipeline import disk
 
@@ -37,14 +38,18 @@ VERBS: dict[str, tuple[str, str]] = {
     "gc": ("trainer.garbage:gc", "what nothing refers to: shown, and with --delete removed"),
     "report": ("pipeline.commands:report", "what became of the input of a corpus"),
 }
+DUCKDB_INTERRUPTED = "Query interrupted"  # what becomes of a signal that meets it at work
 PACKAGES = ("kernels", "filters", "dedup", "pipeline", "mixtures", "trainer")
 
 
 class Stopped(KeyboardInterrupt):
     """SIGTERM, which ends all as Ctrl-C does: children, locks, temporary files."""
 
+    received: ClassVar[bool] = False
+
 
 def _stop(*_: object) -> None:
+    Stopped.received = True
     raise Stopped
 
 
@@ -63,18 +68,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         hint = f"did you mean `{near[0]}`?" if near else f"verbs: {', '.join(VERBS)}"
         print(f"assay: unknown verb {verb!r}; {hint}", file=sys.stderr)
         return 2
+    Stopped.received = False
     signal.signal(signal.SIGTERM, _stop)
     try:
         return _call(verb, rest)
-    except Stopped:
-        print(
-            "\nassay: stopped by SIGTERM; the same command goes on where it stopped",
-            file=sys.stderr,
-        )
-        return 128 + signal.SIGTERM
     except KeyboardInterrupt:
-        print("\nassay: interrupted; the same command goes on where it stopped", file=sys.stderr)
-        return 130
+        return _tell_of_signal()
     except BrokenPipeError:  # `assay sql ... | head`: the reader has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
@@ -86,10 +85,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"assay {verb}: {message}{_notes(error)}", file=sys.stderr)
         return 2
     except Exception as error:
+        if str(error) == DUCKDB_INTERRUPTED:
+            return _tell_of_signal()
         if not hasattr(error, "log"):  # as failures.StepError has: where its traceback is
             raise
         print(f"assay {verb}: {error}{_notes(error)}", file=sys.stderr)
         return 1
+
+
+def _tell_of_signal() -> int:
+    what, number = "interrupted", signal.SIGINT
+    if Stopped.received:
+        what, number = "stopped by SIGTERM", signal.SIGTERM
+    print(f"\nassay: {what}; the same command goes on where it stopped", file=sys.stderr)
+    return 128 + number
 
 
 def _notes(error: Exception) -> str:

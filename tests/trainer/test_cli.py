@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import importlib.metadata
+import os
+import signal
 import subprocess
 import sys
 import types
@@ -110,6 +113,32 @@ def test_faults_keep_their_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_interrupt_is_130(monkeypatch: pytest.MonkeyPatch) -> None:
     _verb(monkeypatch, _raiser("raise KeyboardInterrupt", "pipeline.x"))
     assert cli.main(["mix"]) == 130
+
+
+@pytest.mark.parametrize(
+    ("sent", "said", "code"),
+    [
+        (signal.SIGTERM, "stopped by SIGTERM", 143),
+        (signal.SIGINT, "interrupted", 130),
+    ],
+)
+def test_a_signal_that_meets_duckdb_at_work_is_a_signal(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    sent: signal.Signals,
+    said: str,
+    code: int,
+) -> None:
+    def run(_: object) -> int:
+        with contextlib.suppress(KeyboardInterrupt):  # as DuckDB does
+            os.kill(os.getpid(), sent)
+        raise RuntimeError("Query interrupted")
+
+    _verb(monkeypatch, run)
+    assert cli.main(["mix"]) == code
+    assert capsys.readouterr().err == (
+        f"\nassay: {said}; the same command goes on where it stopped\n"
+    )
 
 
 def test_help_is_quick_and_loads_neither_torch_nor_beam() -> None:
