@@ -22,7 +22,7 @@ from pipeline.progress import LOG
 
 ROOT = Path("runs/web")
 BEAM = "Traceback (most recent call last):\n  File 'x'\n{} [while running 'Ingest']\n\n"
-PROGRESS = re.compile(r"reading |begins: |\d+ of \d+ steps, ")
+PROGRESS = re.compile(r"reading |kernels are compiled|begins: |\d+ of \d+ steps, ")
 SYSTEM = "mend it and call again: what was finished is kept; details: runs/web/stats/log.jsonl"
 MEMORY = (
     "fewer --workers, or smaller shard_bytes, and call again: what was finished is kept; "
