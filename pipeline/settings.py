@@ -32,7 +32,7 @@ class Input(Settings):
     @classmethod
     def _is_a_name(cls, source: str) -> str:
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", source):
-            raise ValueError("a name is made of letters, digits, `.`, `_` and `-`, as in zhihu-qa")
+            raise ValueError("a name is made of A-Z, a-z, 0-9, `.`, `_` and `-`, as in zhihu-qa")
         return source
 
 

@@ -147,7 +147,7 @@ def test_messages_speak_of_yaml_and_come_once(tmp_path: Path) -> None:
         "key `inputs`: expected a list, as in `[a, b]`"
     )
     assert message(tmp_path, GOOD.replace("source: a", "source: a b")) == (
-        "key `inputs.0.source`: a name is made of letters, digits, `.`, `_` and `-`, as in "
+        "key `inputs.0.source`: a name is made of A-Z, a-z, 0-9, `.`, `_` and `-`, as in "
         "zhihu-qa (value 'a b')"
     )
     assert message(tmp_path, "inputs: []\ntokenizer: deepseek\n") == (
