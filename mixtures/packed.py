@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline import finished
-from pipeline.files import file_hash, read_sealed
+from pipeline.files import SUSPECTS, file_hash, read_sealed
 
 PART_TOKENS = 1 << 25  # 64 to 128 MB of ids: one part in memory, few files
 
@@ -82,6 +82,6 @@ def require_whole(folder: Path, *, hashes: bool = True) -> dict[str, Any]:
 
 def _damaged(folder: Path, name: str, what: str) -> str:
     return (
-        f"{folder / name} {what} (the disk, or another program?); delete the folder {folder}, and "
+        f"{folder / name} {what} {SUSPECTS}; delete the folder {folder}, and "
         "it will be packed again"
     )

@@ -26,6 +26,7 @@ from pipeline.amounts import counted
 from pipeline.commits import once, record, record_path
 from pipeline.corpus import CorpusError, locked, manifest, part_paths
 from pipeline.files import (
+    DAMAGED,
     file_hash,
     part_name,
     part_number,
@@ -179,7 +180,7 @@ def renew(root: Path, parts: list[int]) -> list[str]:
         vouched = read_sealed(path.with_suffix(".json"))
         if vouched is not None and vouched["files"] != {path.name: kept}:
             raise CorpusError(
-                f"{path} is damaged (the disk, or another program?); put it back, or attach the "
+                f"{path} {DAMAGED}; put it back, or attach the "
                 f"group again: `assay attach {root} FILE --on KEY --name {name} --replace`"
             )
         prints = {part: fingerprint(kept, _documents_hash(root, part)) for part in parts}

@@ -13,6 +13,7 @@ from typing import Any
 from pipeline import publish, store
 from pipeline.corpus import CorpusError
 from pipeline.files import (
+    SUSPECTS,
     State,
     hash_once,
     read_json,
@@ -22,7 +23,7 @@ from pipeline.files import (
 )
 
 Read = tuple[str, int, str]  # stage, part and fingerprint of a commit record whose files are read
-DAMAGED = "is damaged: not the bytes that its commit record names (the disk, or another program?)"
+CHANGED = f"is damaged: not the bytes that its commit record names {SUSPECTS}"
 
 
 def record_path(root: Path, stage: str, part: int) -> Path:
@@ -151,7 +152,7 @@ def ready(root: Path, reads: Iterable[Read], by_ranges: tuple[str, ...] = ()) ->
                 continue
             if mirror is None:
                 withdraw(root, stage, part)
-                raise CorpusError(f"{path} {DAMAGED}; call again: it is made again")
+                raise CorpusError(f"{path} {CHANGED}; call again: it is made again")
             path.unlink()
             store.fetch(mirror, {name: entry})
         used = [record_path(root, stage, part), *(root / name for name in files)]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline import disk, forks, publish, store
-from pipeline.files import read_sealed
+from pipeline.files import DAMAGED, read_sealed
 from pipeline.schema import FORMAT_VERSION
 
 
@@ -32,8 +32,7 @@ def manifest(root: Path) -> dict[str, Any]:
     found = read_sealed(path)
     if found is None:
         raise CorpusError(
-            f"{path} is damaged (the disk, or another program?); `assay prepare --verify` finds "
-            "what else is, and makes it again"
+            f"{path} {DAMAGED}; `assay prepare --verify` finds what else is, and makes it again"
         )
     if found["format"] != FORMAT_VERSION:
         raise CorpusError(

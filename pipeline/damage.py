@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pipeline import publish, store, timings, whole
 from pipeline.corpus import CorpusError
-from pipeline.files import file_hash, read_sealed
+from pipeline.files import DAMAGED, SUSPECTS, file_hash, read_sealed
 
 # The id of a process; what happened when, which nothing is computed from; the state of a file that
 # was cut, of which a wrong one means that it is cut again.
@@ -43,7 +43,7 @@ def damaged(root: Path) -> list[str]:
     given = [(name, GIVEN[key]) for name in found for key in GIVEN if name.startswith(key)]
     if given:
         lines = "\n".join(f"  {name}: {remedy}" for name, remedy in given)
-        raise CorpusError(f"{root}: damaged (the disk, or another program?):\n{lines}")
+        raise CorpusError(f"{root}: damaged {SUSPECTS}:\n{lines}")
     for name in found:
         (root / name).unlink(missing_ok=True)
     parts = _parts(root)
@@ -63,7 +63,7 @@ def require_whole(root: Path) -> None:
     records = sorted((root / "stats").rglob("part-*.json"))
     damaged_records = (path for path in records if read_sealed(path, strict=True) is None)
     for path in (*map(root.joinpath, _loose(root)), *damaged_records):
-        raise CorpusError(f"{path} is damaged (the disk, or another program?); {whole.REMEDY}")
+        raise CorpusError(f"{path} {DAMAGED}; {whole.REMEDY}")
     known = whole.read_by_readers(records)
     for name in known:
         if store.of(root) is None or (root / name).exists():

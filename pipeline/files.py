@@ -16,6 +16,8 @@ import xxhash
 
 from pipeline import disk
 
+SUSPECTS = "(the disk, or another program?)"  # of every damaged file
+DAMAGED = f"is damaged {SUSPECTS}"
 CHUNK_BYTES = 1 << 20
 State = tuple[str, int, int]  # of a file: path, inode, time
 SEAL = "seal"  # key of sealed JSON: hash of the rest

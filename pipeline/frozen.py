@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from pipeline import schema
 from pipeline.config import ConfigError
-from pipeline.files import file_hash, read_sealed
+from pipeline.files import DAMAGED, file_hash, read_sealed
 
 if TYPE_CHECKING:
     from pipeline.settings import Heldout
@@ -45,7 +45,7 @@ def recorded(root: Path) -> dict[str, dict[str, Any]]:
     if found is None or (documents.exists() and not _is_whole(documents, found)):
         broken = record if found is None else documents
         raise ConfigError(
-            f"{broken} is damaged (the disk, or another program?); put it back, or (every earlier "
+            f"{broken} {DAMAGED}; put it back, or (every earlier "
             f"comparison is then void) delete {record} and {documents} to choose anew"
         )
     sets: dict[str, dict[str, Any]] = found["sets"]

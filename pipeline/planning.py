@@ -17,7 +17,7 @@ from pipeline import finished
 from pipeline.amounts import counted
 from pipeline.config import ConfigError
 from pipeline.cutting import Cut, File, cut_files, is_cut
-from pipeline.files import read_sealed, write_sealed
+from pipeline.files import DAMAGED, read_sealed, write_sealed
 from pipeline.readers import Piece
 from pipeline.readers.files import content_hash, file_size, file_version
 from pipeline.shards import Key, Shard, key_of, load_shards, shard_entry
@@ -82,7 +82,7 @@ def _known(path: Path) -> dict[str, Any]:
     known = read_sealed(path)
     if known is None and path.exists():
         raise ConfigError(
-            f"{path} is damaged (the disk, or another program?); put it back, or delete it: shards "
+            f"{path} {DAMAGED}; put it back, or delete it: shards "
             "are then planned anew, and parts that differ are made again"
         )
     return known or {"files": [], "shards": []}

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from pipeline import finished, store
-from pipeline.commits import DAMAGED
+from pipeline.commits import CHANGED
 from pipeline.corpus import CorpusError
 from pipeline.files import hash_once, read_sealed
 
@@ -44,8 +44,8 @@ def require_whole(root: Path, name: str, vouched: dict[str, str]) -> None:
         return
     if store.of(root) is not None and known is not None:
         path.unlink(missing_ok=True)
-        raise CorpusError(f"{path} {DAMAGED}; call again: it is fetched again")
-    what = "is missing" if not path.exists() else DAMAGED
+        raise CorpusError(f"{path} {CHANGED}; call again: it is fetched again")
+    what = "is missing" if not path.exists() else CHANGED
     raise CorpusError(f"{path} {what if known else 'has no whole commit record'}; {REMEDY}")
 
 

@@ -43,6 +43,7 @@ import pipeline.build  # noqa: F401 (what a worker runs, loaded once by the fork
 from kernels.cache import find_kept
 from kernels.compile import FOLDER, ROOT
 from pipeline import forks, heap
+from pipeline.disk import KEPT
 from pipeline.failures import LESS_MEMORY
 from pipeline.stages import Job
 
@@ -63,7 +64,6 @@ TEMP_CHARS = 75  # of $TMPDIR: a socket's path may have 103 (macOS; Linux 107)
 LAST_SECONDS = 2.0  # in which the fork server tells of a worker whose streams broke
 FORKS = multiprocessing.get_context("forkserver")
 
-AGAIN = "finished parts are kept: call again"
 
 lost: list[str] = []  # what is to be said of workers that died in this run
 
@@ -97,7 +97,7 @@ class ForkedWorker(worker_handlers.GrpcWorkerHandler):
             self.process.start()
         except (EOFError, OSError):
             lost.append(
-                f"the process that starts workers has ended and said why, if it could; {AGAIN}"
+                f"the process that starts workers has ended and said why, if it could; {KEPT}"
             )
             raise
         self.running[self.worker_id] = self
@@ -232,7 +232,7 @@ def _obituary(process: ForkServerProcess) -> str:
     code = process.exitcode or 0
     how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
     return (
-        f"a worker process died (pid {process.pid}, {how}); {AGAIN}. SIGKILL is most often a lack "
+        f"a worker process died (pid {process.pid}, {how}); {KEPT}. SIGKILL is most often a lack "
         f"of memory: {LESS_MEMORY}"
     )
 

@@ -244,6 +244,6 @@ def test_a_worker_that_is_killed_in_a_part(inputs: Path, tmp_path: Path) -> None
     assert code == 2
     assert line == (
         f"assay prepare: {tmp_path}/corpus: a worker process died (pid {victim}, SIGKILL); "
-        "finished parts are kept: call again. SIGKILL is most often a lack of memory: fewer "
+        "call again: what was finished is kept. SIGKILL is most often a lack of memory: fewer "
         f"--workers, or smaller shard_bytes; details: {tmp_path}/corpus/{LOG}"
     )
