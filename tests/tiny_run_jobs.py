@@ -133,7 +133,8 @@ def train_rank_with_nan(rank: int, size: int, data: Path, path: Path) -> None:
 
 
 def _be(rank: int, size: int, folder: Path) -> None:
-    """Take the environment that torchrun would give; the port is one that `folder` has alone."""
-    port = str(20_000 + zlib.crc32(str(folder).encode()) % 40_000)
+    """Take the environment that torchrun would give; the port is one that `folder` has alone, below
+    those that systems give to outgoing connections (from 32,768 on: ip(7)), which may be in use."""
+    port = str(10_000 + zlib.crc32(str(folder).encode()) % 20_000)
     address = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
     os.environ.update({"RANK": str(rank), "WORLD_SIZE": str(size), **address})
