@@ -48,10 +48,11 @@ def limits(files: list[Path], tokenizer: Path) -> dict[str, float]:
 def _once(batch: pa.Array, kernels: dict[str, Kernel]) -> dict[str, float]:
     """CPU seconds of each kernel over one batch; signal groups share what they segment."""
     seconds: dict[str, float] = {}
-    shared, languages = Texts(batch), pa.array([""] * len(batch))
+    shared, nothing = Texts(batch), pa.array([""] * len(batch))
+    languages = nothing
     for name, group in GROUPS.items():
         begin = time.process_time()
-        measured = group.measure(shared, languages)
+        measured = group.measure(shared, {"lang": languages, **dict.fromkeys(group.reads, nothing)})
         seconds[f"signals/{name}"] = time.process_time() - begin
         if name == "language":
             languages = measured["lang"]

@@ -51,7 +51,9 @@ def signal_group(name: str) -> Callable[[Setup], Kernel]:
         from filters.signals import GROUPS
 
         measure = GROUPS[name].measure
-        return lambda texts: measure(Texts(texts), pa.array([setup.language] * len(texts)))
+        return lambda texts: measure(
+            Texts(texts), {"lang": pa.array([setup.language] * len(texts))}
+        )
 
     return make
 

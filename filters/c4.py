@@ -63,15 +63,15 @@ COLUMNS: dict[str, Signal] = {
 BY_LANGUAGE = tuple(COLUMNS)[-4:]
 
 
-def measure(texts: Texts, languages: pa.Array) -> Mapping[str, pa.Array | np.ndarray]:
+def measure(texts: Texts, columns: Mapping[str, pa.Array]) -> Mapping[str, pa.Array | np.ndarray]:
     """All columns of `COLUMNS` for a batch; see filters/signals.py."""
-    listed = pc.index_in(languages, value_set=pa.array(list(LINE_WORDS)))
+    listed = pc.index_in(columns["lang"], value_set=pa.array(list(LINE_WORDS)))
     numbers = np.array([*LINE_WORDS.values(), -1], np.int32)
     fewest = numbers[pc.fill_null(listed, len(LINE_WORDS)).to_numpy(zero_copy_only=False)]
     counts = np.zeros((len(texts), len(COLUMNS)), np.int32)
     _measure(texts.data, texts.segments, fewest, counts)
-    columns = {name: counts[:, i].copy() for i, name in enumerate(COLUMNS)}
-    return columns | {name: pa.array(columns[name], mask=fewest < 0) for name in BY_LANGUAGE}
+    found = {name: counts[:, i].copy() for i, name in enumerate(COLUMNS)}
+    return found | {name: pa.array(found[name], mask=fewest < 0) for name in BY_LANGUAGE}
 
 
 @kernel

@@ -32,8 +32,8 @@ COLUMNS: dict[str, Signal] = {
 }
 
 
-def measure(texts: Texts, languages: pa.Array) -> Mapping[str, pa.Array | np.ndarray]:
-    """All columns of `COLUMNS` for a batch; `languages` is not read. See filters/signals.py."""
+def measure(texts: Texts, columns: Mapping[str, pa.Array]) -> Mapping[str, pa.Array | np.ndarray]:
+    """All columns of `COLUMNS` for a batch; no other columns are read. See filters/signals.py."""
     ratios = np.zeros((len(texts), len(COLUMNS)), np.float32)
     _measure(texts.data, texts.segments, ratios)
     return {name: ratios[:, i].copy() for i, name in enumerate(COLUMNS)}

@@ -97,9 +97,9 @@ def _stop_table() -> tuple[Keys, npt.NDArray[np.uint8]]:
     return hashes, numbers
 
 
-def measure(texts: Texts, languages: pa.Array) -> Mapping[str, pa.Array | np.ndarray]:
+def measure(texts: Texts, columns: Mapping[str, pa.Array]) -> Mapping[str, pa.Array | np.ndarray]:
     """All columns of `COLUMNS` for a batch; see filters/signals.py."""
-    listed = pc.index_in(languages, value_set=pa.array(list(STOP_WORDS)))
+    listed = pc.index_in(columns["lang"], value_set=pa.array(list(STOP_WORDS)))
     lists = pc.fill_null(listed, -1).to_numpy(zero_copy_only=False).astype(np.int32)
     counts = np.zeros((len(texts), 2), np.int32)
     ratios = np.zeros((len(texts), len(RATIOS)), np.float32)

@@ -80,8 +80,8 @@ def codes() -> list[str]:
     return sorted({"und", *(_FOLDED.get(name, name) for name in labels(MODEL))})
 
 
-def measure(texts: Texts, languages: pa.Array) -> Mapping[str, pa.Array | np.ndarray]:
-    """All columns of `COLUMNS` for a batch; `languages` is not read. See filters/signals.py."""
+def measure(texts: Texts, columns: Mapping[str, pa.Array]) -> Mapping[str, pa.Array | np.ndarray]:
+    """All columns of `COLUMNS` for a batch; no other columns are read. See filters/signals.py."""
     n = letters.count(texts.data, texts.offsets)
     lang, score, conflict = identify(texts.array, n)
     variant = np.where(lang == model().zh, letters.variant(n), 0)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,10 +17,11 @@ from filters import c4, fineweb, gopher, language
 from filters.columns import Signal
 from filters.segments import Texts
 
-# texts (one `Texts` for all groups: what one of them found serves the others), languages (pa.string
-# array: `lang` of each, "" where the group runs before language) -> one array per column, in the
-# order of `columns`
-Measure = Callable[[Texts, pa.Array], Mapping[str, "pa.Array | np.ndarray"]]
+# texts (one `Texts` for all groups: what one of them found serves the others), the columns of
+# `reads` (pa.string arrays; `lang` is always there, "" where the group runs before language) -> one
+# array per column, in the order of `columns`
+Columns = Mapping[str, pa.Array]
+Measure = Callable[[Texts, Columns], Mapping[str, "pa.Array | np.ndarray"]]
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,9 @@ class Group:
     measure: Measure
     columns: Mapping[str, Signal]
     modules: tuple[str, ...]  # project modules whose code, with all they import, is fingerprinted
-    files: tuple[str, ...] = ()  # data files under filters/ that are part of the fingerprint
+    files: tuple[str, ...] = ()  # data files that are part of it; relative ones stand in filters/
+    reads: tuple[str, ...] = ()  # columns of documents that it needs beside text: kind, url, domain
+    settings: Any = None  # what corpus.yaml says to it, as JSON; part of the fingerprint
 
 
 GROUPS: dict[str, Group] = {

@@ -18,7 +18,7 @@ from pipeline.planning import too_many
 from pipeline.ranges import open_file
 from pipeline.settings import CorpusSettings
 from pipeline.shards import unreadable_files
-from pipeline.stages import JOINS, TEXT_STAGES, Job
+from pipeline.stages import JOINS, Job, is_text_stage
 from pipeline.staleness import Fingerprints, records
 
 # Reasons of streams.BrokenStream, and of what ends early without being packed.
@@ -57,7 +57,7 @@ def add_up(job: Job) -> Accounts:
             assert record is not None, f"{stage} was not made"
             if stage == "ingest":
                 _add_ingested(job, found, record)
-            elif stage in TEXT_STAGES:
+            elif is_text_stage(stage):
                 _check_documents(job, found, record)
             text_bytes = None
             if stage not in JOINS:

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from filters.signals import GROUPS
 from kernels.han import SIMPLIFIED
 from pipeline import store
 from pipeline.config import check
@@ -20,6 +19,7 @@ from pipeline.digests import table_digests
 from pipeline.files import file_hash, read_json, read_sealed
 from pipeline.fingerprint import code, versions
 from pipeline.finished import home
+from pipeline.groups import groups
 from pipeline.settings import CorpusSettings
 from pipeline.staleness import FILTERS, TRANSFORMS
 
@@ -53,7 +53,7 @@ def frozen_corpus(root: Path) -> dict[str, Any]:
     settings = check(found["settings"], CorpusSettings, str(root / "corpus.json"))
     inputs = read_json(root / "inputs.json")["files"]
     tokenizer = root / "tokens" / found["tokenizer"]["hash"] / "tokenizer.json"
-    models = [FILTERS / name for group in settings.signals for name in GROUPS[group].files]
+    models = [FILTERS / name for group in groups(settings).values() for name in group.files]
     return {
         "name": found["name"],
         "folder": store.place(home(root)),

@@ -63,7 +63,7 @@ def independent(heldout: Heldout, root: Path) -> tuple[pa.Table, Rows]:
                 )
             rejected += bad
             stem = Path(file).name.split(".")[0]
-            measured = language.measure(Texts(pa.array(texts, pa.string())), pa.nulls(0))
+            measured = language.measure(Texts(pa.array(texts, pa.string())), {})
             for text, lang in zip(texts, pa.array(measured["lang"]).to_pylist(), strict=True):
                 rows.append(
                     {

@@ -28,6 +28,7 @@ from pipeline import (
 from pipeline.amounts import counted
 from pipeline.config import ConfigError
 from pipeline.files import read_sealed, remove_temporaries, write_sealed
+from pipeline.groups import groups
 from pipeline.inputs import input_files
 from pipeline.job import plan_job
 from pipeline.planning import plan_shards, require_unchanged
@@ -166,7 +167,7 @@ def _manifest(
         "name": job.root.name,
         "settings": _settings(job),
         "tokenizer": policy | {"engine": job.engine},
-        "signals": ["normalize", *job.settings.signals, *attached],
+        "signals": ["normalize", *groups(job.settings), *attached],
         "meta": sorted({field for item in job.settings.inputs for field in item.keep}),
         "parts": job.parts,
         "merged": merged_tables,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pipeline.files import part_number
 from pipeline.shards import spill_folder
-from pipeline.stages import JOINS, PART_STAGES, TEXT_STAGES, Job
+from pipeline.stages import JOINS, Job, part_stage
 from pipeline.transforms import heldout_index
 
 
@@ -20,7 +20,7 @@ def prune(job: Job) -> None:
     for pattern in ("signals/*", "tokens/*", "tokens/*/counts"):  # former ones, and attached groups
         wanted_parts |= dict.fromkeys(job.root.glob(pattern), parts)
     for stage in job.part_stages:
-        outputs = (PART_STAGES | TEXT_STAGES)[stage].outputs(job, 0)
+        outputs = part_stage(stage).outputs(job, 0)
         folders = [job.root / "stats" / job.record_name(stage), *(p.parent for p in outputs)]
         wanted_parts |= dict.fromkeys(folders, parts)
     for stage, join in JOINS.items():

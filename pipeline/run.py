@@ -7,7 +7,7 @@ import functools
 from pipeline import commits, elsewhere, heap
 from pipeline.commits import Read
 from pipeline.shards import Shard
-from pipeline.stages import FIRST, JOINS, PART_STAGES, TEXT_STAGES, Job
+from pipeline.stages import FIRST, JOINS, PART_STAGES, Job, text_stage
 from pipeline.staleness import fingerprints_of
 from pipeline.transforms.sweep import sweep
 
@@ -50,13 +50,15 @@ def run_sweep(job: Job, names: tuple[str, ...], shard: Shard) -> Shard:
     ]
     if not missing:
         return shard
-    after = dict.fromkeys(stage for name in missing for stage in TEXT_STAGES[name].after)
+    makers = {name: text_stage(name) for name in missing}
+    after = dict.fromkeys(stage for maker in makers.values() for stage in maker.after)
     commits.ready(job.root, (read for stage in after for read in _reads(job, stage, shard)))
     for name in missing:
         commits.withdraw(job.root, job.record_name(name), part)
-    stages = {name: TEXT_STAGES[name].steps(job, part) for name in missing}
-    for name, made in sweep(job.root, part, stages, job.settings.near.ngram).items():
-        outputs = TEXT_STAGES[name].outputs(job, part)
+    stages = {name: maker.steps(job, part) for name, maker in makers.items()}
+    reads = {column for maker in makers.values() for column in maker.reads(job)}
+    for name, made in sweep(job.root, part, stages, job.settings.near.ngram, sorted(reads)).items():
+        outputs = makers[name].outputs(job, part)
         commits.commit(job.root, job.record_name(name), part, wanted[name], outputs, *made)
     heap.give_back()
     if job is not drivers and not set(names).issubset(FIRST):

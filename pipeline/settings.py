@@ -99,12 +99,8 @@ class CorpusSettings(Settings):
     tokenizer: Annotated[Tokenizer, BeforeValidator(_tokenizer)]
     heldout: Heldout = Heldout()
     near: Near = Near()
-    signals: tuple[str, ...] = (
-        "language",
-        "gopher",
-        "c4",
-        "fineweb",
-    )  # groups of filters/signals.py
+    # Groups of filters/signals.py. `default`: those of every corpus; `all`: every one of the table
+    signals: tuple[str, ...] = ("default",)
     extractor: Extractor = "resiliparse"
     hard: tuple[Literal["empty", "not_text"], ...] = ("empty", "not_text")  # dropped at ingest
     shard_bytes: NumBytes = Field(32_000_000, ge=1_000)  # text of one shard, about; also 32MB

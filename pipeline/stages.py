@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from filters.signals import GROUPS
 from pipeline import frozen, given
+from pipeline.groups import groups
 from pipeline.settings import CorpusSettings, Input, Tokenizer
 from pipeline.shards import Shard, load_shards
 from pipeline.tokenizer import Encoder, load
@@ -51,8 +51,8 @@ class Job:
     def sweep(self) -> tuple[str, ...]:
         """What is made in one pass over the text of a part, when languages and held-out sets are
         known, in order."""
-        groups = (f"signals/{group}" for group in self.settings.signals if group != "language")
-        return (*groups, "tokens", "signatures", "matches")
+        measured = (f"signals/{name}" for name in groups(self.settings) if name != "language")
+        return (*measured, "tokens", "signatures", "matches")
 
     @property
     def part_stages(self) -> tuple[str, ...]:
@@ -96,6 +96,7 @@ class TextStage:
     after: tuple[str, ...]
     outputs: Callable[[Job, int], list[Path]]
     steps: Callable[[Job, int], Stage]
+    reads: Callable[[Job], tuple[str, ...]] = lambda _: ()  # columns of documents beside text
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,8 @@ def _signals(group: str) -> TextStage:
     return TextStage(
         ("ingest",) if group == "language" else ("ingest", "signals/language"),
         lambda job, part: measure.outputs(job.root, group, part),
-        lambda job, part: measure.measure(job.root, group, GROUPS[group], part),
+        lambda job, part: measure.measure(job.root, group, groups(job.settings)[group], part),
+        lambda job: groups(job.settings)[group].reads,
     )
 
 
@@ -129,8 +131,7 @@ def _partitions(job: Job) -> int:
 
 FIRST = ("ingest", "signals/language", "nominees")  # of a part, before held-out sets are chosen
 
-TEXT_STAGES: dict[str, TextStage] = {
-    **{f"signals/{group}": _signals(group) for group in GROUPS},
+TEXT_STAGES: dict[str, TextStage] = {  # and signals/<group> of each group of the job
     "tokens": TextStage(
         ("ingest",),
         lambda job, part: tokenize.outputs(job.root, job.tokenizer_hash, part),
@@ -149,6 +150,21 @@ TEXT_STAGES: dict[str, TextStage] = {
         ),
     ),
 }
+
+
+def is_text_stage(name: str) -> bool:
+    return name in TEXT_STAGES or name.startswith("signals/")
+
+
+def text_stage(name: str) -> TextStage:
+    """By its name: which signal groups there are, corpus.yaml says."""
+    return TEXT_STAGES[name] if name in TEXT_STAGES else _signals(name.removeprefix("signals/"))
+
+
+def part_stage(name: str) -> PartStage | TextStage:
+    """A stage that goes part by part, by its name."""
+    return text_stage(name) if is_text_stage(name) else PART_STAGES[name]
+
 
 PART_STAGES: dict[str, PartStage] = {
     "ingest": PartStage(

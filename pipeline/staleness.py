@@ -15,15 +15,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from filters.signals import GROUPS
 from kernels.han import SIMPLIFIED
 from pipeline import commits, frozen, given, store
 from pipeline.files import file_hash, read_json
 from pipeline.fingerprint import code, fingerprint, versions
+from pipeline.groups import groups
 from pipeline.readers.formats import READERS, format_of, packages_of
 from pipeline.settings import CorpusSettings
 from pipeline.shards import Shard
-from pipeline.stages import JOINS, PART_STAGES, TEXT_STAGES, Job
+from pipeline.stages import JOINS, Job, is_text_stage, part_stage
 from pipeline.tokenizer import Encoder
 from pipeline.transforms import heldout, heldout_index
 
@@ -67,13 +67,13 @@ def make_job(
         ),
         "matches": ("heldout_match", [held.containment, near["threshold"], near["ngram"], folding]),
     }
-    for group in settings.signals:
-        table = GROUPS[group]
+    for group, table in groups(settings).items():
         own[f"signals/{group}"] = (
             "measure",
             [
                 [code(module) for module in table.modules],
-                [file_hash(FILTERS / name) for name in table.files],
+                [file_hash(FILTERS / name) for name in table.files],  # absolute ones stay
+                table.settings,
                 [unicodedata.unidata_version, versions(["numba"])],
             ],
         )
@@ -84,7 +84,7 @@ def make_job(
             fingerprint(
                 stage,
                 code(f"{TRANSFORMS}.{module}"),
-                batches if stage in TEXT_STAGES else "",
+                batches if is_text_stage(stage) else "",
                 parts,
             ),
         )
@@ -119,7 +119,7 @@ class Fingerprints:
             return fingerprint(self.own[name], self.part("ingest", shard), sets)
         key = (name, shard.part)
         if key not in self.known:
-            after = (PART_STAGES | TEXT_STAGES)[name].after
+            after = part_stage(name).after
             read = [self.join(a) if a in JOINS else self.part(a, shard) for a in after]
             if name == "ingest":
                 source = self.job.input(shard.source).model_dump(exclude={"files"})

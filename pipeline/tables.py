@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import mmap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -74,16 +74,18 @@ def column(file: pq.ParquetFile, row_group: int, name: str) -> pa.Array:
 
 
 def text_groups(
-    root: Path, part: int, with_languages: bool
-) -> Iterator[tuple[pa.Array, pa.Array, pa.Array]]:
-    """Of each row group of a part: texts, content hashes, languages ("" where not asked for)."""
+    root: Path, part: int, with_languages: bool, reads: Iterable[str] = ()
+) -> Iterator[tuple[pa.Array, pa.Array, dict[str, pa.Array]]]:
+    """Of each row group of a part: texts, content hashes, `lang` ("" where not asked for) and the
+    columns `reads` of documents."""
     documents = pq.ParquetFile(root / "documents" / part_name(part))
     path = root / "signals" / "language" / part_name(part)
     languages = pq.ParquetFile(path) if with_languages else None
     for i in range(documents.num_row_groups):
         texts = column(documents, i, "text")
-        lang = column(languages, i, "lang") if languages else pa.array([""] * len(texts))
-        yield texts, column(documents, i, "content_hash"), lang
+        found = {name: column(documents, i, name) for name in reads}
+        found["lang"] = column(languages, i, "lang") if languages else pa.array([""] * len(texts))
+        yield texts, column(documents, i, "content_hash"), found
 
 
 def first_of_each(hashes: pa.ChunkedArray) -> npt.NDArray[np.int64]:

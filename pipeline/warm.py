@@ -28,13 +28,13 @@ from pipeline.stages import encoder
 from pipeline.tokenizer_engines import loaded
 
 TEXTS = pa.array(["The mill stood by the river, and the road went past it.", "河边有一座磨坊。"])
-LANGUAGES = pa.array(["en", "zh"])
+LANGUAGES, NOTHING = pa.array(["en", "zh"]), pa.array(["", ""])
 
 
 def call_kernels() -> str:
     """Each that a worker calls, on next to nothing; returns a word for `forks.apart`."""
     for group in GROUPS.values():
-        group.measure(Texts(TEXTS), LANGUAGES)
+        group.measure(Texts(TEXTS), {"lang": LANGUAGES, **dict.fromkeys(group.reads, NOTHING)})
     jsonl_rows.rows_of(0, b'{"text":"a"}\n{"text":"b"}\n', Input(source="warm", files=""))
     count_literals(TEXTS, ("<s>",))
     near = Near()

@@ -34,6 +34,6 @@ def measure(root: Path, group: str, table: Group, part: int) -> Stage:
 
 
 def _measured(batch: Batch, table: Group, columns: pa.Schema) -> pa.RecordBatch:
-    measured = table.measure(batch.texts, batch.languages)
+    measured = table.measure(batch.texts, batch.columns)
     arrays = [pa.array(measured[f.name]).cast(f.type) for f in columns]
     return pa.RecordBatch.from_arrays(arrays, schema=columns)

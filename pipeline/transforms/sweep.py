@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import cached_property
@@ -43,7 +43,7 @@ class Batch:
 
     texts: Texts
     contents: pa.Array  # content_hash of each
-    languages: pa.Array  # lang of each; "" while languages are being found
+    columns: Mapping[str, pa.Array]  # lang ("" while languages are being found), what stages read
     ngram: int
 
     @cached_property
@@ -66,8 +66,11 @@ class Swept(NamedTuple):
     cpu_seconds: float
 
 
-def sweep(root: Path, part: int, stages: Mapping[str, Stage], ngram: int) -> dict[str, Swept]:
-    """Run all stages over the documents of a part."""
+def sweep(
+    root: Path, part: int, stages: Mapping[str, Stage], ngram: int, reads: Iterable[str] = ()
+) -> dict[str, Swept]:
+    """Run all stages over the documents of a part, with the columns `reads` beside text and
+    language."""
     counters: dict[str, dict[str, Any]] = {}
     costs = {name: np.zeros(2) for name in stages}
     reading = np.zeros(2)
@@ -77,8 +80,8 @@ def sweep(root: Path, part: int, stages: Mapping[str, Stage], ngram: int) -> dic
             opened.enter_context(closing(stage))
             next(stage)
             costs[name] += lap()
-        groups = text_groups(root, part, with_languages="signals/language" not in stages)
-        batches = (Batch(Texts(text), content, lang, ngram) for text, content, lang in groups)
+        groups = text_groups(root, part, "signals/language" not in stages, reads)
+        batches = (Batch(Texts(text), content, found, ngram) for text, content, found in groups)
         for batch in itertools.chain(batches, [None]):
             reading += lap()
             for name, stage in stages.items():

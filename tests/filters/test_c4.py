@@ -58,7 +58,7 @@ def definition(text: str, language: str) -> dict[str, int | None]:
 
 def rows(texts: list[str], language: str) -> list[dict[str, int | None]]:
     languages = pa.array([language] * len(texts), pa.string())
-    columns = measure(Texts(pa.array(texts, pa.string())), languages)
+    columns = measure(Texts(pa.array(texts, pa.string())), {"lang": languages})
     assert list(columns) == list(COLUMNS)
     return pa.table({name: pa.array(columns[name]) for name in COLUMNS}).to_pylist()
 

@@ -34,7 +34,7 @@ def definition(text: str) -> dict[str, float]:
 
 
 def rows(texts: list[str]) -> list[dict[str, float]]:
-    columns = measure(Texts(pa.array(texts, pa.string())), pa.array([""] * len(texts)))
+    columns = measure(Texts(pa.array(texts, pa.string())), {})
     assert list(columns) == list(COLUMNS)
     return pa.table({name: pa.array(columns[name]) for name in COLUMNS}).to_pylist()
 

@@ -33,7 +33,8 @@ TEXT = st.text(st.sampled_from("abA 你好的\n\n\u3000。.…#＃-•'\u0301�
 
 def rows(texts: list[str], language: str) -> list[dict[str, float | None]]:
     columns = measure(
-        Texts(pa.array(texts, pa.string())), pa.array([language] * len(texts), pa.string())
+        Texts(pa.array(texts, pa.string())),
+        {"lang": pa.array([language] * len(texts), pa.string())},
     )
     assert list(columns) == list(COLUMNS)
     return pa.table(
@@ -116,7 +117,7 @@ def test_linear_in_equal_characters(char: str, num_words: int, dup_10: float) ->
 
 def test_slice_of_an_array() -> None:
     texts = pa.array(["x y z", "你好 你好", "the the"])
-    columns = measure(Texts(texts.slice(1, 2)), pa.array(["zh", "en"]))
+    columns = measure(Texts(texts.slice(1, 2)), {"lang": pa.array(["zh", "en"])})
     assert columns["num_words"].tolist() == [4, 2]
 
 
@@ -141,7 +142,7 @@ def test_line_ends_do_not_change_the_values() -> None:  # datatrove's FineWeb fi
 
 def test_chinese_and_english_in_one_batch() -> None:  # data-juicer #125, datatrove #135
     texts = ["The cat and the dog", "我的猫和狗"]
-    together = measure(Texts(pa.array(texts)), pa.array(["en", "zh"]))
+    together = measure(Texts(pa.array(texts)), {"lang": pa.array(["en", "zh"])})
     assert together["num_words"].tolist() == [5, 5]
     assert together["num_stop_words"].to_pylist() == [2, 2]
     assert together["mean_word_length"].tolist() == [float(np.float32(3.0)), 1.0]

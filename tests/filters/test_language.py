@@ -23,7 +23,7 @@ CODE = (
 
 
 def identified(text: str) -> dict[str, Any]:
-    columns = measure(Texts(pa.array([text], pa.string())), pa.array([""]))
+    columns = measure(Texts(pa.array([text], pa.string())), {})
     assert list(columns) == list(COLUMNS)
     return {name: pa.array(column)[0].as_py() for name, column in columns.items()}
 
@@ -141,5 +141,5 @@ def test_sample_by_source(
 ) -> None:
     with gzip.open(Path(str(SAMPLE)) / f"{file}.jsonl.gz", "rt", encoding="utf-8") as lines:
         texts = [row["text"] for row in map(json.loads, lines) if row["source"] == source]
-    found = Counter(pa.array(measure(Texts(pa.array(texts)), pa.array([]))["lang"]).to_pylist())
+    found = Counter(pa.array(measure(Texts(pa.array(texts)), {})["lang"]).to_pylist())
     assert found == {lang: documents - sum(others.values()), **others}

@@ -146,7 +146,7 @@ def query(text: str, language: str | None, *columns: str, kind: str = "web") -> 
     texts, languages = Texts(pa.array([text])), pa.array([language or ""])
     groups = {}
     for name in PRESETS:
-        measured = GROUPS[name].measure(texts, languages)
+        measured = GROUPS[name].measure(texts, {"lang": languages})
         groups[name] = pa.table({n: pa.array(measured[n]) for n in measured}).to_struct_array()
     table = pa.table({**groups, "lang": pa.array([language], pa.string()), "kind": [kind]})
     with duckdb.connect() as connection:
@@ -167,7 +167,7 @@ def test_chinese_of_every_kind_passes_out_of_the_box() -> None:
     """data-juicer #509: its default setting filtered all Chinese text out."""
     assert KINDS_ZH.keys() == set(get_args(Kind))
     texts = pa.array(KINDS_ZH.values())
-    languages = language.measure(Texts(texts), pa.array([""] * len(texts)))["lang"]
+    languages = language.measure(Texts(texts), {})["lang"]
     assert pa.array(languages).to_pylist() == ["zh"] * len(texts)
     rules = [rule for preset in ("gopher", "c4") for rule in reasons(preset)]
     failed = {

@@ -2,8 +2,8 @@
 
     ASSAY_GOLDEN=write python -m pytest tests/filters/test_signals.py
 
-writes tests/golden/signals.json anew from the `text` and `lang` of each pair; read the difference
-before you commit it.
+writes the files of tests/golden/signals/ anew: of each pair the groups that it names (a new one as
+`"<group>": {}`) from its `text`, `lang` and other columns. Read the difference before you commit.
 """
 
 from __future__ import annotations
@@ -20,14 +20,27 @@ import pytest
 from filters.segments import Texts
 from filters.signals import GROUPS
 
-GOLDEN = Path(__file__).parent.parent / "golden" / "signals.json"
-PAIRS: list[dict[str, Any]] = json.loads(GOLDEN.read_text(encoding="utf-8"))
+Pairs = list[dict[str, Any]]
+
+FOLDER = Path(__file__).parent.parent / "golden" / "signals"
+FILES: dict[str, Pairs] = {
+    path.name: json.loads(path.read_text(encoding="utf-8"))
+    for path in sorted(FOLDER.glob("*.json"))
+}
 
 
-def measured(group: str, pairs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def pairs_of(group: str) -> Pairs:
+    return [pair for pairs in FILES.values() for pair in pairs if group in pair]
+
+
+def measured(group: str, pairs: Pairs) -> Pairs:
     table = GROUPS[group]
     texts = pa.array([pair["text"] for pair in pairs], pa.string())
-    columns = table.measure(Texts(texts), pa.array([pair["lang"] for pair in pairs], pa.string()))
+    read = {
+        name: pa.array([pair.get(name, "") for pair in pairs], pa.string())
+        for name in ("lang", *table.reads)
+    }
+    columns = table.measure(Texts(texts), read)
     assert list(columns) == list(table.columns)
     arrays = {name: pa.array(columns[name]) for name in columns}
     assert {n: a.type for n, a in arrays.items()} == {n: s.type for n, s in table.columns.items()}
@@ -39,24 +52,31 @@ def measured(group: str, pairs: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_golden_pairs(group: str) -> None:
-    rows = measured(group, PAIRS)
+    pairs = pairs_of(group)
+    assert {"en", "zh"} <= {pair["lang"] for pair in pairs}, "a pair in each language"
+    rows = measured(group, pairs)
     if os.environ.get("ASSAY_GOLDEN") == "write":
-        for pair, row in zip(PAIRS, rows, strict=True):
+        for pair, row in zip(pairs, rows, strict=True):
             pair[group] = row
-        GOLDEN.write_text(json.dumps(PAIRS, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-    assert rows == [pair[group] for pair in PAIRS]
+        for name, found in FILES.items():
+            text = json.dumps(found, ensure_ascii=False, indent=1)
+            (FOLDER / name).write_text(f"{text}\n", encoding="utf-8")
+    assert rows == [pair[group] for pair in pairs]
 
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_a_batch_of_nothing(group: str) -> None:
-    columns = GROUPS[group].measure(Texts(pa.array([], pa.string())), pa.array([], pa.string()))
-    assert [len(column) for column in columns.values()] == [0] * len(GROUPS[group].columns)
+    nothing = pa.array([], pa.string())
+    table = GROUPS[group]
+    columns = table.measure(Texts(nothing), dict.fromkeys(("lang", *table.reads), nothing))
+    assert [len(column) for column in columns.values()] == [0] * len(table.columns)
 
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_a_document_is_measured_alike_in_any_batch(group: str) -> None:
-    together = measured(group, PAIRS)
-    assert [measured(group, [pair])[0] for pair in PAIRS] == together
+    pairs = pairs_of(group)
+    together = measured(group, pairs)
+    assert [measured(group, [pair])[0] for pair in pairs] == together
 
 
 @pytest.mark.parametrize("group", GROUPS)

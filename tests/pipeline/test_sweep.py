@@ -45,7 +45,9 @@ def test_every_stage_gets_every_row_group_once(tmp_path: Path) -> None:
     assert all(a is b for a, b in zip(one, two, strict=True))
     assert (tmp_path / "a").read_text().splitlines() == TEXTS
     batch = one[1]
-    assert batch.languages.to_pylist() == [corpus_parts.language(text) for text in TEXTS[7:14]]
+    assert batch.columns["lang"].to_pylist() == [
+        corpus_parts.language(text) for text in TEXTS[7:14]
+    ]
     assert batch.contents.to_pylist() == [corpus_parts.content(text) for text in TEXTS[7:14]]
     for found, defined in zip(batch.shingles, shingles(batch.texts.array, 5), strict=True):
         assert np.array_equal(found, defined)
@@ -60,7 +62,7 @@ def test_languages_are_empty_while_they_are_found(tmp_path: Path) -> None:
     (tmp_path / "signals/language/part-00000.parquet").unlink()
     seen: list[Batch] = []
     sweep(tmp_path, 0, {"signals/language": listing(seen, tmp_path / "a")}, 5)
-    assert {lang for batch in seen for lang in batch.languages.to_pylist()} == {""}
+    assert {lang for batch in seen for lang in batch.columns["lang"].to_pylist()} == {""}
 
 
 def test_a_part_without_documents(tmp_path: Path) -> None:
