@@ -36,8 +36,10 @@ LIMITS = (
     "Languages are measured, with mistakes on short, mixed or marked-up text; see `lang_score`.",
     "Near duplicates are word 5-grams in MinHash-LSH, verified by Jaccard: paraphrases and "
     "translations stay, and of pairs at the threshold about 1 in 500 is missed.",
-    "No personal data was removed.",
 )
+EDITS = """
+select name, kind, count(*) as edits, count(distinct id) as documents,
+       sum("end" - "start")::bigint as bytes from edits group by all order by name, edits desc"""
 
 
 def main(argv: list[str]) -> int:
@@ -109,8 +111,10 @@ def _lines(root: Path) -> Iterator[str]:
         f"{found['stages']['tokens']['totals']['tokens']:,} by tokenizer `{tokenizer['hash']}`, "
         f"vocabulary {tokenizer['vocab_size']:,}."
     )
+    yield from _edits(root, found.get("edits", []))
     yield from _heading("Known limits")
     yield from (f"- {limit}" for limit in LIMITS)
+    yield "- No personal data was removed: the text stands as it came, edits beside it."
 
 
 def _passing(root: Path, signals: set[str]) -> Iterator[str]:
@@ -122,6 +126,11 @@ def _passing(root: Path, signals: set[str]) -> Iterator[str]:
         )
         yield from _section("Shares that pass each preset", PASSING.format(shares=shares), root)
         yield "\nEmpty: the preset has no rules for this language or kind of source."
+
+
+def _edits(root: Path, names: list[str]) -> Iterator[str]:
+    if names:
+        yield from _section("Edits that a mixture may apply", EDITS, root)
 
 
 def _held(name: str, entry: dict[str, Any]) -> tuple[str, ...]:

@@ -42,7 +42,7 @@ def table_digests(root: Path) -> dict[str, dict[str, Any]]:
     digests = {"documents": digest(map(_columns, _batches(part_paths(root, "documents"))))}
     for table in aligned:
         digests[table] = digest(_with_ids(root, table))
-    for table in PLAIN:
+    for table in (*PLAIN, *(f"edits/{name}" for name in found.get("edits", ()))):
         digests[table] = digest(map(_columns, _batches(part_paths(root, table))))
     held = root / "heldout" / "documents.parquet"
     digests["heldout/documents"] = digest(map(_columns, _batches([held])))

@@ -19,7 +19,7 @@ from pipeline.digests import table_digests
 from pipeline.files import file_hash, read_json, read_sealed
 from pipeline.fingerprint import code, versions
 from pipeline.finished import home
-from pipeline.groups import groups
+from pipeline.groups import editors, groups
 from pipeline.settings import CorpusSettings
 from pipeline.staleness import FILTERS, TRANSFORMS
 
@@ -53,7 +53,9 @@ def frozen_corpus(root: Path) -> dict[str, Any]:
     settings = check(found["settings"], CorpusSettings, str(root / "corpus.json"))
     inputs = read_json(root / "inputs.json")["files"]
     tokenizer = root / "tokens" / found["tokenizer"]["hash"] / "tokenizer.json"
-    models = [FILTERS / name for group in groups(settings).values() for name in group.files]
+    files = [group.files for group in groups(settings).values()]
+    files += [editor.files for editor in editors(settings).values()]
+    models = [FILTERS / name for names in files for name in names]
     return {
         "name": found["name"],
         "folder": store.place(home(root)),

@@ -1,12 +1,14 @@
 """The signal groups of a corpus: those of the table that `signals` names, and those that other keys
-of corpus.yaml make, each for itself: own lists, models, recipes as they were published.
+of corpus.yaml make, each for itself: own lists, models, recipes as they were published. And the
+rules that change text, which `edits` names.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
+from filters.editors import EDITORS, Editor
 from filters.signals import GROUPS, Group
 from pipeline.config import ConfigError
 from pipeline.settings import CorpusSettings
@@ -29,9 +31,7 @@ def groups(settings: CorpusSettings) -> dict[str, Group]:
     for named in settings.signals:
         for name in SETS.get(named, (named,)):
             if name not in GROUPS:
-                known = (*SETS, *GROUPS)
-                near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-                hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
+                hint = nearest(name, (*SETS, *GROUPS))
                 raise ConfigError(f"key `signals`: no group {name!r}; {hint}")
             found[name] = GROUPS[name]
     for key, make in MAKERS.items():
@@ -42,3 +42,21 @@ def groups(settings: CorpusSettings) -> dict[str, Group]:
                 )
             found[name] = group
     return found
+
+
+def editors(settings: CorpusSettings) -> dict[str, Editor]:
+    """Name -> editor, in the order of `edits`.
+
+    Raises:
+        ConfigError: no editor of that name.
+    """
+    for name in settings.edits:
+        if name not in EDITORS:
+            raise ConfigError(f"key `edits`: no edits {name!r}; {nearest(name, EDITORS)}")
+    return {name: EDITORS[name] for name in settings.edits}
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The hint of an error about a name that is not known."""
+    near = difflib.get_close_matches(name, known := list(known), n=1, cutoff=0.5)
+    return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"

@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from pipeline.commits import Read, location, once
 from pipeline.files import part_name, part_number, replacing
 from pipeline.fingerprint import fingerprint
-from pipeline.groups import groups
+from pipeline.groups import editors, groups
 from pipeline.ranges import open_file
 from pipeline.relations import NOT_MERGED, merged_folder
 from pipeline.stages import Job
@@ -52,6 +52,7 @@ def renew(job: Job, hashes: Mapping[str, str]) -> list[str]:
             shutil.rmtree(job.root / unused, ignore_errors=True)
         return []
     stages = {f"signals/{group}": f"signals/{group}" for group in groups(job.settings)}
+    stages |= {f"edits/{name}": f"edits/{name}" for name in editors(job.settings)}
     stages |= dict.fromkeys(("documents", "signals/normalize", "rejects"), "ingest")
     stages |= {f"{job.record_name('tokens')}/counts": "tokens", "heldout/matches": "matches"}
     kept = set()

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from filters import language
 from pipeline import given, objects
 from pipeline.config import ConfigError
-from pipeline.groups import groups
+from pipeline.groups import editors, groups
 from pipeline.settings import CorpusSettings
 
 # What people write for a code: a country, ISO 639-2 and 639-3, an English name.
@@ -32,10 +32,12 @@ def check(settings: CorpusSettings) -> None:
     """Refuse what would fail later.
 
     Raises:
-        ConfigError: an unknown signal group or language, no such extractor or `independent` file.
+        ConfigError: an unknown signal group, edits or language, no such extractor or `independent`
+            file.
     """
     if settings.output is not None and objects.is_url(settings.output):
         objects.require_writable(settings.output)
+    editors(settings)
     if next(iter(groups(settings))) != "language":
         raise ConfigError(
             f"key `signals`: {list(settings.signals)} must begin with 'language': held-out sets "

@@ -28,7 +28,7 @@ from pipeline import (
 from pipeline.amounts import counted
 from pipeline.config import ConfigError
 from pipeline.files import read_sealed, remove_temporaries, write_sealed
-from pipeline.groups import groups
+from pipeline.groups import editors, groups
 from pipeline.inputs import input_files
 from pipeline.job import plan_job
 from pipeline.planning import plan_shards, require_unchanged
@@ -168,6 +168,7 @@ def _manifest(
         "settings": _settings(job),
         "tokenizer": policy | {"engine": job.engine},
         "signals": ["normalize", *groups(job.settings), *attached],
+        "edits": list(editors(job.settings)),
         "meta": sorted({field for item in job.settings.inputs for field in item.keep}),
         "parts": job.parts,
         "merged": merged_tables,

@@ -11,13 +11,16 @@ from pipeline.shards import spill_folder
 from pipeline.stages import JOINS, Job, part_stage
 from pipeline.transforms import heldout_index
 
+# Of what the settings named before, and attached groups: they stay, but not their gone parts.
+FORMER = ("signals/*", "edits/*", "tokens/*", "tokens/*/counts")
+
 
 def prune(job: Job) -> None:
     """Delete what belongs to parts and spilled files that no input has any more, or has other names
     since."""
     parts = set(job.parts)
     wanted_parts: dict[Path, Container[int]] = {}
-    for pattern in ("signals/*", "tokens/*", "tokens/*/counts"):  # former ones, and attached groups
+    for pattern in FORMER:
         wanted_parts |= dict.fromkeys(job.root.glob(pattern), parts)
     for stage in job.part_stages:
         outputs = part_stage(stage).outputs(job, 0)

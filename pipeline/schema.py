@@ -62,8 +62,9 @@ REJECTS = pa.schema(
     ]
 )
 
-# Changes of text that a mixture may apply; `documents` is never touched. Offsets count bytes of the
-# UTF-8 text, on character borders, ascending within a document. No rule writes them yet.
+# Changes of text that a mixture may apply; `documents` is never touched. In the order of documents;
+# offsets count bytes of the UTF-8 text, on character borders, ascending within a document, and no
+# two overlap: filters/edits.py.
 EDITS = pa.schema(
     [
         ("id", HASH),

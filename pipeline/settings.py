@@ -101,17 +101,19 @@ class CorpusSettings(Settings):
     near: Near = Near()
     # Groups of filters/signals.py. `default`: those of every corpus; `all`: every one of the table
     signals: tuple[str, ...] = ("default",)
+    # Rules of filters/editors.py whose edits are stored, for mixtures to apply; none by default
+    edits: tuple[str, ...] = ()
     extractor: Extractor = "resiliparse"
     hard: tuple[Literal["empty", "not_text"], ...] = ("empty", "not_text")  # dropped at ingest
     shard_bytes: NumBytes = Field(32_000_000, ge=1_000)  # text of one shard, about; also 32MB
     max_bad_files: Amount = Field(0, ge=0)  # input files that may fail: listed, and tried again
 
-    @field_validator("signals")
+    @field_validator("signals", "edits")
     @classmethod
-    def _unique_signals(cls, signals: tuple[str, ...]) -> tuple[str, ...]:
-        if len(set(signals)) < len(signals):
-            raise ValueError("a group stands twice; name each once")
-        return signals
+    def _each_once(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        if len(set(names)) < len(names):
+            raise ValueError("a name stands twice; name each once")
+        return names
 
     @field_validator("inputs")
     @classmethod

@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from pipeline import frozen, given
-from pipeline.groups import groups
+from pipeline.groups import editors, groups
 from pipeline.settings import CorpusSettings, Input, Tokenizer
 from pipeline.shards import Shard, load_shards
 from pipeline.tokenizer import Encoder, load
 from pipeline.tokenizer_engines import Engine
 from pipeline.transforms import (
+    edit,
     heldout,
     heldout_index,
     heldout_match,
@@ -52,7 +53,8 @@ class Job:
         """What is made in one pass over the text of a part, when languages and held-out sets are
         known, in order."""
         measured = (f"signals/{name}" for name in groups(self.settings) if name != "language")
-        return (*measured, "tokens", "signatures", "matches")
+        edited = (f"edits/{name}" for name in editors(self.settings))
+        return (*measured, *edited, "tokens", "signatures", "matches")
 
     @property
     def part_stages(self) -> tuple[str, ...]:
@@ -118,6 +120,15 @@ def _signals(group: str) -> TextStage:
     )
 
 
+def _edits(name: str) -> TextStage:
+    return TextStage(
+        ("ingest", "signals/language"),
+        lambda job, part: edit.outputs(job.root, name, part),
+        lambda job, part: edit.edit(job.root, name, editors(job.settings)[name], part),
+        lambda job: ("id", *editors(job.settings)[name].reads),
+    )
+
+
 @functools.lru_cache(maxsize=1)
 def encoder(settings: Tokenizer, engine: Engine) -> Encoder:
     """The tokenizer, read once a process."""
@@ -131,7 +142,7 @@ def _partitions(job: Job) -> int:
 
 FIRST = ("ingest", "signals/language", "nominees")  # of a part, before held-out sets are chosen
 
-TEXT_STAGES: dict[str, TextStage] = {  # and signals/<group> of each group of the job
+TEXT_STAGES: dict[str, TextStage] = {  # and those of FAMILIES that corpus.yaml asks for
     "tokens": TextStage(
         ("ingest",),
         lambda job, part: tokenize.outputs(job.root, job.tokenizer_hash, part),
@@ -152,13 +163,20 @@ TEXT_STAGES: dict[str, TextStage] = {  # and signals/<group> of each group of th
 }
 
 
+# signals/<group> of each signal group of the job, edits/<name> of each of its editors.
+FAMILIES: dict[str, Callable[[str], TextStage]] = {"signals": _signals, "edits": _edits}
+
+
 def is_text_stage(name: str) -> bool:
-    return name in TEXT_STAGES or name.startswith("signals/")
+    return name in TEXT_STAGES or name.partition("/")[0] in FAMILIES
 
 
 def text_stage(name: str) -> TextStage:
-    """By its name: which signal groups there are, corpus.yaml says."""
-    return TEXT_STAGES[name] if name in TEXT_STAGES else _signals(name.removeprefix("signals/"))
+    """By its name: which signal groups and edits there are, corpus.yaml says."""
+    if name in TEXT_STAGES:
+        return TEXT_STAGES[name]
+    family, _, member = name.partition("/")
+    return FAMILIES[family](member)
 
 
 def part_stage(name: str) -> PartStage | TextStage:

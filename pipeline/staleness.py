@@ -15,11 +15,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from filters.editors import Editor
+from filters.signals import Group
 from kernels.han import SIMPLIFIED
 from pipeline import commits, frozen, given, store
 from pipeline.files import file_hash, read_json
 from pipeline.fingerprint import code, fingerprint, versions
-from pipeline.groups import groups
+from pipeline.groups import editors, groups
 from pipeline.readers.formats import READERS, format_of, packages_of
 from pipeline.settings import CorpusSettings
 from pipeline.shards import Shard
@@ -67,16 +69,10 @@ def make_job(
         ),
         "matches": ("heldout_match", [held.containment, near["threshold"], near["ngram"], folding]),
     }
-    for group, table in groups(settings).items():
-        own[f"signals/{group}"] = (
-            "measure",
-            [
-                [code(module) for module in table.modules],
-                [file_hash(FILTERS / name) for name in table.files],  # absolute ones stay
-                table.settings,
-                [unicodedata.unidata_version, versions(["numba"])],
-            ],
-        )
+    for group, measured in groups(settings).items():
+        own[f"signals/{group}"] = ("measure", _finder(measured))
+    for name, edited in editors(settings).items():
+        own[f"edits/{name}"] = ("edit", _finder(edited))
     batches = code("pipeline.tables")  # what the sweep gives to a stage
     prints = tuple(
         (
@@ -101,6 +97,16 @@ def make_job(
     job = Job(root, settings, digest, tokenizer, encoder.hash, encoder.engine, prints, id_bound)
     mirror = store.of(root)
     return replace(job, store=mirror.url, lease=mirror.number) if mirror else job
+
+
+def _finder(finder: Group | Editor) -> list[Any]:
+    """What the function of a signal group or of an editor depends on."""
+    return [
+        [code(module) for module in finder.modules],
+        [file_hash(FILTERS / name) for name in finder.files],  # absolute ones stay
+        finder.settings,
+        [unicodedata.unidata_version, versions(["numba"])],
+    ]
 
 
 class Fingerprints:

@@ -156,9 +156,22 @@ def _plain(table: str, columns: pa.Schema) -> View:
     return view
 
 
+def edits(corpus: Corpus) -> str:
+    """The edits of all editors; `name` is what a mixture calls them by."""
+    columns = ", ".join(
+        f"{_shown(schema.EDITS, name)} as {quoted(name)}" for name in schema.EDITS.names
+    )
+    tables = {name: f"edits/{name}" for name in corpus.manifest.get("edits", ())} or {"": "edits"}
+    return " union all ".join(
+        f"select {text_literal(name)} as name, {columns} from {corpus.table(table, schema.EDITS)}"
+        for name, table in tables.items()
+    )
+
+
 STANDARD_VIEWS: Mapping[str, View] = {
     "documents": documents,
     "rejects": _plain("rejects", schema.REJECTS),
+    "edits": edits,
     "pairs": _plain("pairs", schema.PAIRS),
     "clusters": _plain("clusters", schema.CLUSTERS),
     "heldout": _plain("heldout/documents", schema.HELDOUT),

@@ -30,7 +30,17 @@ from pipeline.lease import LeaseError
 from pipeline.shards import load_shards, spill_folder
 from trainer.inventory import Inventory, look, num_bytes
 
-TABLES = ("documents", "signals", "tokens", "rejects", "signatures", "pairs", "clusters", "joins")
+TABLES = (
+    "documents",
+    "signals",
+    "edits",
+    "tokens",
+    "rejects",
+    "signatures",
+    "pairs",
+    "clusters",
+    "joins",
+)
 EXAMPLE = """examples:
   assay gc                          what could go, and how much that is
   assay gc runs studies --delete
@@ -117,11 +127,8 @@ def garbage(root: Path, found: Inventory) -> list[Garbage]:
         left += [(p, "left by a killed attempt") for p in sorted(root.glob(".finished*"))]
         left += _packed(root, found)
         left += _tokens(root, known["tokenizer"]["hash"], found)
-        kept = {"normalize", *known["signals"]}
-        for path in sorted((root / "signals").glob("*")):
-            if path.name not in kept:
-                left.append((root / "stats/signals" / path.name, "of such a signal group"))
-                left.append((path, "a signal group that the settings no longer name"))
+        left += _unnamed(root, "signals", {"normalize", *known["signals"]})
+        left += _unnamed(root, "edits", set(known.get("edits", ())))
         files = {spill_folder((s.source, p.file)) for s in load_shards(root) for p in s.pieces}
         for path in sorted((root / "cut").glob("*")):
             if path.relative_to(root) not in files:
@@ -182,6 +189,16 @@ def _tokens(root: Path, current: str, found: Inventory) -> list[tuple[Path, str]
             (root / "merged/tokens" / path.name, "their merged counts"),
             (path, "token ids of a former tokenizer"),
         )
+    ]
+
+
+def _unnamed(root: Path, family: str, named: set[str]) -> list[tuple[Path, str]]:
+    """Signal groups or edits that the settings no longer name, and their commit records."""
+    return [
+        (folder, f"{family} that the settings no longer name")
+        for path in sorted((root / family).glob("*"))
+        if path.name not in named
+        for folder in (root / "stats" / family / path.name, path)
     ]
 
 

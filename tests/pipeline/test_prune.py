@@ -15,6 +15,7 @@ STRAY = (
     "documents/part-00999.parquet",
     "stats/ingest/part-00999.json",
     "signals/former/part-00999.parquet",
+    "edits/former/part-00999.parquet",
     "pairs/part-00001.parquet",  # a partition: there is one
     "heldout/index/present.npy",
     "cut/of-no-input/0-9.zst",
