@@ -3,6 +3,7 @@
 Every signal names the unit that it counts, and a unit means the same in all of them:
 
     character   a code point
+    letter      a character of a script (str.isalpha; Han, kana and Hangul are letters)
     word        each Han character and each kana is a word; in other scripts a maximal run of
                 letters, digits and marks, with apostrophes inside. Punctuation, symbols and emoji
                 are never words. "他用Python3写don't。" has 5: 他 用 Python3 写 don't
@@ -13,7 +14,8 @@ Every signal names the unit that it counts, and a unit means the same in all of 
 
 The plain functions are the definition. The kernels read the same from UTF-8 and are equal to it on
 every text (tests/filters/test_text.py). Thai, Lao, Khmer and Burmese write no spaces either: a run
-of theirs is one word, and no preset judges them.
+of theirs is one word, and no preset judges them. Real words of Chinese: filters/segmenters.py.
+Examples by language: docs/filters.md.
 """
 
 from __future__ import annotations

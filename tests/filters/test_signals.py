@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from filters.columns import UNITS, unknown_units
 from filters.segments import Texts
 from filters.signals import GROUPS
 
@@ -86,6 +87,16 @@ def test_a_row_for_every_text_and_no_nan(group: str) -> None:  # RedPajama-Data 
         assert [
             n for n, v in row.items() if v is None or (isinstance(v, float) and np.isnan(v))
         ] == []
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_every_signal_names_its_unit(group: str) -> None:
+    unknown = {
+        name: parts
+        for name, signal in GROUPS[group].columns.items()
+        if (parts := unknown_units(signal.unit))
+    }
+    assert unknown == {}, f"a unit is one of {UNITS}, `A of B` or `A per B`"
 
 
 def test_every_group_names_real_files() -> None:

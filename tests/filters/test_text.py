@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import re
 import unicodedata
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -9,13 +11,44 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from filters import text as units
+from filters.segments import Texts
 from kernels.arrow import string_buffers
+
+UNITS = (units.words, units.lines, units.sentences, units.paragraphs)
 
 # Dense in what decides: scripts, marks, joiners, apostrophes, spaces, emoji, ends of sentences.
 TEXT = st.text(
     st.sampled_from("aB9é你好のー한й'’\u0301\u200d\ufe0f\U000e0100 \n\u3000。.…！😀#-")
     | st.characters(codec="utf-8")
 )
+
+
+# The table of docs/filters.md: what, text, and how many of each unit.
+EXAMPLES = [
+    [cell.strip() for cell in line.strip("|").split(" | ")]
+    for line in (Path(__file__).parents[2] / "docs/filters.md").read_text("utf-8").splitlines()
+    if re.fullmatch(r"\|.*\| `.*` (\| \d+ ){6}\|", line)
+]
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=[row[0] for row in EXAMPLES])
+def test_examples_of_the_documentation(example: list[str]) -> None:
+    text = example[1].strip("`").replace(r"\n", "\n").replace(r"\r", "\r")
+    letters = [char for char in text if units.CLASSES[ord(char)] & units.LETTER]
+    found = (text, letters, *(unit(text) for unit in UNITS))
+    assert [len(pieces) for pieces in found] == [int(number) for number in example[2:]]
+    segments = Texts(pa.array([text])).segments
+    assert [
+        segments.words.offsets[1],
+        segments.lines.offsets[1],
+        segments.paragraphs.sentences[: segments.paragraphs.offsets[1]].sum(),
+        segments.paragraphs.offsets[1],
+    ] == [len(pieces) for pieces in found[2:]]
+
+
+def test_examples_in_every_kind_of_text() -> None:
+    kinds = {row[0].split(",")[0] for row in EXAMPLES}
+    assert kinds >= {"zh", "zh-Hant", "en", "mixed", "ja", "ko", "emoji", "code"}
 
 
 @pytest.mark.parametrize(
