@@ -37,6 +37,7 @@ from pipeline.files import (
 )
 from pipeline.fingerprint import fingerprint
 from pipeline.keyed import read_keyed
+from pipeline.relations import LANGUAGES
 from pipeline.tables import column
 from pipeline.views import DERIVED
 
@@ -47,6 +48,7 @@ RESERVED = {
     *(name for group, found in GROUPS.items() for name in (group, *found.columns)),
     *PRESETS,
     *DERIVED,
+    LANGUAGES,
     *("normalize", "part", "corpus"),
 }
 EXAMPLE = """examples:

@@ -142,6 +142,8 @@ def _key(location: tuple[Any, ...], raw: Any) -> tuple[str, ...]:
     key = []
     for part in location:
         if isinstance(raw, Mapping):
+            if part not in raw and part != location[-1]:
+                continue
             key.append(str(part))
             raw = raw.get(part)
         elif isinstance(part, int):

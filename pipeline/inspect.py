@@ -211,6 +211,8 @@ def _verdict(found: Row) -> list[str]:
     if row["near_duplicate"]:
         lines.append(f"out when near duplicates go: {_near(found)}")
     lines = lines or ["in: not held out, not a copy"]
+    if not row["languages"]["pass"]:
+        lines.append(f"out of languages.pass: {row['lang']}, score {row['lang_score']:.4g}")
     for preset, rules in found["presets"].items():
         failed = [rule["signal"] for rule in rules if rule["passes"] is False]
         judged = [rule for rule in rules if rule["passes"] is not None]

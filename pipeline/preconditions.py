@@ -6,7 +6,7 @@ from __future__ import annotations
 import difflib
 import importlib.util
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from filters import language
 from pipeline import given, objects
@@ -55,7 +55,7 @@ def check(settings: CorpusSettings) -> None:
         raise ConfigError(f"key `heldout.independent`: {error}") from None
 
 
-def check_languages(languages: Sequence[str]) -> None:
+def check_languages(languages: Iterable[str]) -> None:
     known = language.codes()
     for code in languages:
         if code not in known:

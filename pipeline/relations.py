@@ -17,6 +17,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from filters import kept_languages
 from filters.presets import PRESETS, expression, needs
 from pipeline.corpus import CorpusError, manifest, part_paths
 from pipeline.syntax import quoted, text_literal
@@ -26,6 +27,8 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
     "kept": ("heldout", "duplicate", "near_duplicate"),
     "sources": ("heldout", "duplicate", "near_duplicate", "kept", "num_tokens"),
 }
+LANGUAGES = "languages"  # a key of corpus.yaml, and the column of what it says of a document
+READ_BY_LANGUAGES = {"lang", "lang_score"}
 NOT_MERGED = ("text",)  # columns that stand in the parts alone: see pipeline/merged.py
 
 
@@ -62,6 +65,14 @@ class Corpus:
 
     def asked(self, name: str) -> bool:
         return self.names is None or name.lower() in self.names
+
+    @property
+    def languages(self) -> str:
+        """`languages.pass`, as SQL; "" where nobody asks for it, or what it reads is not there."""
+        asked = self.asked(LANGUAGES) and (self.asked("pass") or self.asked(f"{LANGUAGES}.*"))
+        if not asked or not set(self.groups.get("language", ())) >= READ_BY_LANGUAGES:
+            return ""
+        return kept_languages.expression(self.manifest["settings"][LANGUAGES])
 
     def fields(self, group: str) -> tuple[str, ...]:
         """Columns of a group that will be asked for: DuckDB reads all that a struct is made of."""
@@ -114,6 +125,8 @@ def _with_needs(
     for preset in presets:
         if preset in names and {"pass", f"{preset}.*"} & names:
             found |= set(re.findall(r"\w+", expression(preset)))
+    if LANGUAGES in names:
+        found |= READ_BY_LANGUAGES
     for name in names:
         found |= set(NEEDS.get(name, ()))
     return frozenset(found)

@@ -8,12 +8,18 @@ import re
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import BeforeValidator, Discriminator, Field, Tag, field_validator, model_validator
 
 from pipeline.amounts import Amount, NumBytes
 from pipeline.config import ConfigError, Settings, load
 
 Kind = Literal["web", "book", "code", "paper", "qa", "forum", "dialogue"]
+Score = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+# One by the shape of what stands there, so that an error speaks of that one alone.
+Languages = Annotated[
+    Annotated[tuple[str, ...], Tag("list")] | Annotated[dict[str, Score], Tag("mapping")],
+    Discriminator(lambda value: "mapping" if isinstance(value, dict) else "list"),
+]
 Extractor = Literal["resiliparse", "trafilatura"]
 
 
@@ -95,7 +101,9 @@ class CorpusSettings(Settings):
 
     inputs: tuple[Input, ...] = Field(min_length=1)
     output: str | None = None  # folder of the corpus; default: runs/<name of the yaml file>
-    languages: tuple[str, ...] = ("zh", "en")  # held-out sets are chosen of these; drops nothing
+    # Kept languages: [zh, en], or with the least score of each, {zh: 0.5, en: 0.65}. Held-out sets
+    # are chosen of these, and `languages.pass` tells them in SQL; nothing is dropped.
+    languages: Languages = ("zh", "en")
     tokenizer: Annotated[Tokenizer, BeforeValidator(_tokenizer)]
     heldout: Heldout = Heldout()
     near: Near = Near()

@@ -56,7 +56,7 @@ def make_job(
         "pairs": ("near_join", near["threshold"]),
         "nominees": (
             "heldout",
-            [settings.languages, held.share, held.min_documents, held.max_documents],
+            [list(settings.languages), held.share, held.min_documents, held.max_documents],
         ),
         "heldout": (
             "heldout",

@@ -2,7 +2,8 @@
 
 `documents` puts everything that is known about a document into one row: its columns, each signal
 group as a struct (`gopher.num_words`), language flat (`lang`), kept fields as `meta.<field>`,
-presets as `<preset>.pass`, and whether it is a duplicate or held out. Hashes are 32 hex digits.
+presets as `<preset>.pass`, kept languages as `languages.pass`, and whether it is a duplicate or
+held out. Hashes are 32 hex digits.
 
 Row-aligned files are joined on (part, row number); POSITIONAL JOIN was three times as fast (DuckDB
 2.0), but silent about a missing part.
@@ -16,7 +17,7 @@ import pyarrow as pa
 
 from filters.presets import expression
 from pipeline import schema
-from pipeline.relations import NOT_MERGED, Corpus, View, numbered
+from pipeline.relations import LANGUAGES, NOT_MERGED, Corpus, View, numbered
 from pipeline.syntax import quoted, text_literal
 from pipeline.totals import costs, shards, sources, stages, timings
 
@@ -75,6 +76,8 @@ def _presets(corpus: Corpus) -> str:
                 replaced.append(f"{fields}, {passes}) as {quoted(name)}")
             else:
                 added.append(f"struct_pack({passes}) as {quoted(name)}")
+    if corpus.languages:
+        added.append(f"struct_pack(pass := ({corpus.languages})) as {quoted(LANGUAGES)}")
     star = f"* replace ({', '.join(replaced)})" if replaced else "*"
     return ", ".join([star, *added])
 

@@ -123,6 +123,7 @@ def manifest(inputs: str = "") -> dict[str, Any]:
                 {"source": source, "files": f"{inputs}/{file}", "kind": "web"}
                 for source, file in FILES.items()
             ],
+            "languages": ["zh", "en"],
             "extractor": "resiliparse",
             "near": {"threshold": 0.7},
             "tokenizer": {"file": "tokenizer.json"},

@@ -13,6 +13,7 @@ import tiny_corpus
 from filters.presets import expression
 from pipeline import schema
 from pipeline.corpus import CorpusError
+from pipeline.files import read_json, write_json
 from pipeline.sql import ask, connect
 from pipeline.sql_commands import main
 from pipeline.syntax import SqlError, names_in, tree_of
@@ -62,6 +63,26 @@ def test_presets_are_expressions_over_stored_columns(root: Path) -> None:
     assert rows(root, "select id, gopher.pass from documents order by id") == by_hand
     assert sorted((passes for _, passes in by_hand), key=str) == [False] * 7 + [None]
     assert "pass" not in pq.read_schema(root / "signals/gopher/part-00000.parquet").names
+
+
+@pytest.mark.parametrize(
+    ("languages", "kept"),
+    [
+        (["zh", "en"], {"en": True, "zh": True, "und": False}),
+        (["zh"], {"en": False, "zh": True, "und": False}),
+        ({"zh": 0.9, "en": 0.95}, {"en": False, "zh": True, "und": False}),  # scores are .9
+        ([], {"en": False, "zh": False, "und": False}),
+    ],
+)
+def test_kept_languages(
+    tmp_path: Path, languages: list[str] | dict[str, float], kept: dict[str, bool]
+) -> None:
+    root = tiny_corpus.write(tmp_path)
+    found = read_json(root / "corpus.json")
+    write_json(root / "corpus.json", found | {"settings": {"languages": languages}})
+    query = "select distinct lang, languages.pass from documents"
+    assert dict(rows(root, query)) == kept
+    assert dict(rows(root, "select lang, (d.languages).pass from documents d")) == kept
 
 
 @pytest.mark.parametrize(
