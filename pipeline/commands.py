@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pipeline import heap, runners
 from pipeline.config import load
-from pipeline.files import read_json
+from pipeline.files import read_json, replacing
 from pipeline.finished import reading
 from pipeline.settings import load_corpus
 
@@ -134,17 +134,40 @@ def _orphaned_sets(root: Path, sources: set[str]) -> list[str]:
 def report(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="assay report",
-        description="What became of the input of a corpus.",
-        epilog="example:\n  assay report runs/web",
+        description="What became of the input of a corpus; what the rules of a preset would drop.",
+        epilog="examples:\n  assay report runs/web\n  assay report runs/web --rules gopher\n"
+        "  assay report runs/web --html report.html",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("corpus", help="folder or URL of a corpus")
-    parser.add_argument("--json", action="store_true", help="the funnel as JSON")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--json", action="store_true", help="the funnel as JSON")
+    how.add_argument(
+        "--rules",
+        metavar="PRESET",
+        nargs="*",
+        help="documents that each rule fails, alone and given the others (default: every preset)",
+    )
+    how.add_argument(
+        "--html",
+        type=Path,
+        metavar="FILE",
+        help="write a page: funnel, rules, a histogram of each signal with its thresholds",
+    )
     arguments = parser.parse_args(argv)
     from pipeline.report import funnel, summary
+    from pipeline.seeing import page, rules
 
     with reading(arguments.corpus) as root:
-        as_json = arguments.json
-        told = json.dumps(funnel(root), ensure_ascii=False, indent=1) if as_json else summary(root)
-    print(told) if as_json else _say(told)
+        if arguments.json:
+            print(json.dumps(funnel(root), ensure_ascii=False, indent=1))
+        elif arguments.rules is not None:
+            for preset in arguments.rules or rules.known_presets(root):
+                print("\n".join(rules.shown(rules.count(root, preset))))
+        elif arguments.html is not None:
+            with replacing(arguments.html) as temporary:
+                temporary.write_text(page.page(root), "utf-8")
+            print(f"wrote {arguments.html}")
+        else:
+            _say(summary(root))
     return 0

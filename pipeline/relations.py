@@ -26,10 +26,18 @@ from pipeline.syntax import quoted, text_literal
 NEEDS: Mapping[str, tuple[str, ...]] = {
     "kept": ("heldout", "duplicate", "near_duplicate"),
     "sources": ("heldout", "duplicate", "near_duplicate", "kept", "num_tokens"),
+    "domains": ("heldout", "duplicate", "near_duplicate", "kept", "num_tokens"),
+    "lines": ("text",),
+    "most_repeated_line": ("text",),
 }
 LANGUAGES = "languages"  # a key of corpus.yaml, and the column of what it says of a document
 READ_BY_LANGUAGES = {"lang", "lang_score"}
+FLAT_GROUPS = ("language",)  # signal groups whose columns stand in `documents` by themselves
 NOT_MERGED = ("text",)  # columns that stand in the parts alone: see pipeline/merged.py
+
+
+def is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
 def merged_folder(table: str) -> str:
@@ -45,6 +53,7 @@ class Corpus:
     connection: duckdb.DuckDBPyConnection
     manifest: dict[str, Any]
     groups: Mapping[str, tuple[str, ...]]  # signal group -> its columns
+    numbers: Mapping[str, tuple[str, ...]]  # ... -> those of them that are numbers
     presets: tuple[str, ...]  # those whose signals are there
     names: frozenset[str] | None  # what will be asked for; None: all
 
@@ -53,15 +62,20 @@ class Corpus:
         cls, root: Path, connection: duckdb.DuckDBPyConnection, names: frozenset[str] | None
     ) -> Corpus:
         found = manifest(root)
-        groups = {
-            name: tuple(pq.read_schema(paths[0]).names)
+        schemas = {
+            name: pq.read_schema(paths[0])
             for name in found["signals"]
             if (paths := part_paths(root, f"signals/{name}"))
+        }
+        groups = {name: tuple(columns.names) for name, columns in schemas.items()}
+        numbers = {
+            name: tuple(field.name for field in columns if is_number(field.type))
+            for name, columns in schemas.items()
         }
         presets = tuple(name for name in PRESETS if needs(name) <= set(groups))
         if names is not None:
             names = _with_needs(names, groups, presets)
-        return cls(root, connection, found, groups, presets, names)
+        return cls(root, connection, found, groups, numbers, presets, names)
 
     def asked(self, name: str) -> bool:
         return self.names is None or name.lower() in self.names
@@ -129,4 +143,6 @@ def _with_needs(
         found |= READ_BY_LANGUAGES
     for name in names:
         found |= set(NEEDS.get(name, ()))
+    if "median" in names and {"sources", "domains"} & names:
+        found |= {word for name, fields in groups.items() for word in (name, f"{name}.*", *fields)}
     return frozenset(found)

@@ -1,4 +1,4 @@
-"""Views of totals: by shard, by source, by stage, and where the time went."""
+"""Views of totals: by shard, by stage, and where the time went."""
 
 from __future__ import annotations
 
@@ -20,15 +20,6 @@ def shards(corpus: Corpus) -> str:
     return (
         "select part, source, count(*) as documents, sum(num_bytes)::bigint as bytes "
         f"from ({rows}) group by all order by all"
-    )
-
-
-def sources(corpus: Corpus) -> str:
-    tokens = "sum(num_tokens)::bigint" if corpus.manifest.get("tokenizer") else "null::bigint"
-    return (
-        "select source, count(*) as documents, sum(num_bytes)::bigint as bytes, "
-        f"{tokens} as tokens, avg(kept::int) as kept_share "
-        "from documents group by all order by all"
     )
 
 

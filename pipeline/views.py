@@ -17,11 +17,11 @@ import pyarrow as pa
 
 from filters.presets import expression
 from pipeline import schema
-from pipeline.relations import LANGUAGES, NOT_MERGED, Corpus, View, numbered
+from pipeline.places import domains, lines, sources
+from pipeline.relations import FLAT_GROUPS, LANGUAGES, NOT_MERGED, Corpus, View, numbered
 from pipeline.syntax import quoted, text_literal
-from pipeline.totals import costs, shards, sources, stages, timings
+from pipeline.totals import costs, shards, stages, timings
 
-FLAT_GROUPS = ("language",)  # signal groups whose columns stand in `documents` by themselves
 DERIVED = ("heldout", "duplicate", "near_duplicate", "kept")
 
 
@@ -181,6 +181,8 @@ STANDARD_VIEWS: Mapping[str, View] = {
     "heldout_matches": _plain("heldout/matches", schema.HELDOUT_MATCHES),
     "shards": shards,
     "sources": sources,
+    "domains": domains,
+    "lines": lines,
     "stages": stages,
     "timings": timings,
     "costs": costs,

@@ -25,6 +25,8 @@ VERBS: dict[str, tuple[str, str]] = {
     "prepare": ("pipeline.commands:prepare", "raw files to a measured, tokenized corpus"),
     "sql": ("mixtures.commands:sql", "ask a corpus with one SELECT"),
     "inspect": ("pipeline.inspect:main", "one document with all that is known about it"),
+    "sample": ("pipeline.seeing.sample:main", "random documents that a predicate keeps and drops"),
+    "compare": ("pipeline.seeing.compare:main", "what is new, gone and other in a second corpus"),
     "attach": ("pipeline.attach:main", "add your own columns to a corpus"),
     "tokenizer": ("pipeline.tokenizer_commands:main", "a tokenizer trained on your own inputs"),
     "mix": ("mixtures.commands:mix", "the plan of a mixture, before anything runs"),

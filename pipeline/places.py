@@ -1,0 +1,101 @@
+"""Views by source and by domain, and of the lines that documents repeat.
+
+What is dear is worked out when it is named: medians read every signal, repeated lines all text.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipeline.corpus import part_paths
+from pipeline.relations import FLAT_GROUPS, Corpus
+from pipeline.syntax import quoted
+
+SHORTEST_LINE = 6  # characters; shorter ones repeat by chance: "}", "Note:"
+
+
+def sources(corpus: Corpus) -> str:
+    """One row a source."""
+    ratio = ""
+    if corpus.asked("compression_ratio"):
+        corpus.connection.register("compression of sources", _compression(corpus))
+        ratio = 'left join "compression of sources" using (source)'
+    return f"{_places(corpus, 'source', bool(ratio))} {ratio} order by source"
+
+
+def domains(corpus: Corpus) -> str:
+    """One row a domain; documents without an address are one row, of NULL."""
+    return f"{_places(corpus, 'domain', False)} order by documents desc, domain"
+
+
+def lines(corpus: Corpus) -> str:
+    """One row for each line that stands in more than one document of a domain or source."""
+    del corpus
+    return f"{_repeated('source, domain')} order by documents desc, line"
+
+
+def _repeated(by: str) -> str:
+    return (
+        f"select {by}, line, count(distinct id) as documents from (select id, source, domain, "
+        "trim(unnest(string_split(text, chr(10)))) as line from documents) "
+        f"where length(line) >= {SHORTEST_LINE} group by all having count(distinct id) > 1"
+    )
+
+
+def _places(corpus: Corpus, by: str, ratio: bool) -> str:
+    tokens = "sum(num_tokens)::bigint" if corpus.manifest.get("tokenizer") else "null::bigint"
+    columns = [
+        by,
+        "count(*) as documents",
+        "sum(num_bytes)::bigint as bytes",
+        f"{tokens} as tokens",
+        "avg(kept::int) as kept_share",
+        "avg((duplicate or near_duplicate)::int) as duplicate_share",
+    ]
+    if corpus.asked("median"):
+        columns.append(f"{_medians(corpus)} as median")
+    totals = f"select {', '.join(columns)} from documents group by {by}"
+    also = ["compression_ratio"] if ratio else []
+    join = ""
+    if corpus.asked("most_repeated_line"):
+        also += ["most_repeated_line", "documents_with_it"]
+        join = (
+            f"left join (select {by} as place, arg_max(line, documents) as most_repeated_line, "
+            f"max(documents) as documents_with_it from ({_repeated(by)}) group by 1) as repeated "
+            f"on repeated.place is not distinct from totals.{by}"
+        )
+    return f"select {', '.join(['totals.*', *also])} from ({totals}) as totals {join}"
+
+
+def _medians(corpus: Corpus) -> str:
+    """A struct of structs: the median of every number that was measured."""
+    groups = []
+    for name, fields in corpus.numbers.items():
+        prefix = "" if name in FLAT_GROUPS else f"{quoted(name)}."
+        if fields:
+            medians = ", ".join(f"{quoted(f)} := median({prefix}{quoted(f)})" for f in fields)
+            groups.append(f"{quoted(name)} := struct_pack({medians})")
+    return f"struct_pack({', '.join(groups)})"
+
+
+def _compression(corpus: Corpus) -> pa.Table:
+    """Of each source, bytes of text for a byte of it as zstd has it in `documents`: 3 is usual, 10
+    is a template. A part holds one source."""
+    raw, stored = Counter[str](), Counter[str]()
+    for path in part_paths(corpus.root, "documents"):
+        file = pq.ParquetFile(path)
+        at = file.schema_arrow.get_field_index("text")
+        groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
+        if not groups:
+            continue
+        columns = [groups[0].column(i).path_in_schema for i in range(groups[0].num_columns)]
+        source = groups[0].column(columns.index("source")).statistics.min
+        for group in groups:
+            text = group.column(columns.index("text"))
+            raw[source] += text.total_uncompressed_size
+            stored[source] += text.total_compressed_size
+    ratios = [raw[source] / stored[source] for source in raw]
+    return pa.table({"source": pa.array(list(raw), pa.string()), "compression_ratio": ratios})

@@ -1,0 +1,1 @@
+"""Looking at a corpus: what rules do to it, how signals spread, single documents, two corpora."""

@@ -1,0 +1,173 @@
+"""`assay compare A B`: which texts two corpora share, how their signals differ, both funnels.
+
+A difference of means is told with its noise: the standard error of the two means, documents being
+independent draws. Where it is above ALARM_ERRORS of them, and the medians moved too, it is marked.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pipeline.finished import reading
+from pipeline.report import funnel
+from pipeline.schema import HASH
+from pipeline.seeing.asking import TIMEOUT_SECONDS, Row, rows
+from pipeline.seeing.histograms import numeric_signals
+from pipeline.sql import ask
+
+ALARM_ERRORS = 4.0  # of 60 signals in two languages, chance alone gives one in 130 comparisons
+MOVED_SHARE = 0.05  # of the documents of a source: a change of its kept share that is told
+EXAMPLE = "example:\n  assay compare runs/web-2026-39 runs/web-2026-40"
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="assay compare",
+        description="Texts shared, new and gone; the drift of each signal; funnels side by side.",
+        epilog=EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("before", help="folder or URL of a corpus")
+    parser.add_argument("after", help="folder or URL of another")
+    parser.add_argument("--json", action="store_true", help="all of it as JSON")
+    options = parser.parse_args(argv)
+    with reading(options.before) as before, reading(options.after) as after:
+        found = compare(before, after)
+    print(json.dumps(found, ensure_ascii=False, indent=1) if options.json else shown(found))
+    return 0
+
+
+def compare(before: Path, after: Path) -> dict[str, Any]:
+    """Contents in both, in one; funnels; drift by language and signal; kept share by source."""
+    signals = [name for name in numeric_signals(before) if name in set(numeric_signals(after))]
+    contents = [_contents(root) for root in (before, after)]
+    both = np.sort(np.concatenate(contents))
+    shared = int((both[1:] == both[:-1]).sum())
+    return {
+        "contents": {
+            "shared": shared,
+            "gone": len(contents[0]) - shared,
+            "new": len(contents[1]) - shared,
+        },
+        "funnels": [funnel(before), funnel(after)],
+        "drift": drift(moments(before, signals), moments(after, signals)),
+        "sources": _sources(before, after),
+    }
+
+
+def _contents(root: Path) -> npt.NDArray[np.bytes_]:
+    """The distinct contents, 16 bytes each."""
+    question = "select distinct unhex(content_hash) as content from documents"
+    with ask(root, question, macros={}, timeout_seconds=TIMEOUT_SECONDS) as batches:
+        chunks = batches.read_all()["content"].cast(HASH).chunks
+    parts = [np.frombuffer(c.buffers()[1], "S16", len(c), c.offset * 16) for c in chunks if len(c)]
+    return np.concatenate([np.empty(0, "S16"), *parts])
+
+
+def moments(root: Path, signals: list[str]) -> dict[tuple[str, str], Row]:
+    """(language, signal) -> documents with a value, mean, variance, median."""
+    found = {}
+    for signal in signals:
+        for row in rows(
+            root,
+            f"select lang, count({signal}) as n, avg({signal})::double as mean, "
+            f"var_samp({signal})::double as variance, median({signal})::double as median "
+            "from documents where lang is not null group by lang",
+        ):
+            if row["n"] > 1:
+                found[row["lang"], signal] = row
+    return found
+
+
+def drift(before: dict[tuple[str, str], Row], after: dict[tuple[str, str], Row]) -> list[Row]:
+    """Of each signal and language that both have, how far its mean moved, farthest first.
+
+    `errors` is the difference in standard errors of it (Welch); 0 where nothing varies or moved.
+    """
+    found = []
+    for key in before.keys() & after.keys():
+        a, b = before[key], after[key]
+        error = math.sqrt(a["variance"] / a["n"] + b["variance"] / b["n"])
+        moved = b["mean"] - a["mean"]
+        found.append(
+            {
+                "language": key[0],
+                "signal": key[1],
+                "before": a["mean"],
+                "after": b["mean"],
+                "moved": moved,
+                "noise": error,
+                "errors": moved / error if error else 0.0 if moved == 0 else math.inf,
+                "median_moved": b["median"] - a["median"],
+                "documents": [a["n"], b["n"]],
+            }
+        )
+    return sorted(found, key=lambda r: (-abs(r["errors"]), r["language"], r["signal"]))
+
+
+def _sources(before: Path, after: Path) -> list[Row]:
+    """Documents and kept share of each source on both sides."""
+    question = "select source, documents, kept_share from sources"
+    sides = [{row["source"]: row for row in rows(root, question)} for root in (before, after)]
+    return [
+        {
+            "source": source,
+            "documents": [side[source]["documents"] if source in side else 0 for side in sides],
+            "kept_share": [
+                side[source]["kept_share"] if source in side else None for side in sides
+            ],
+        }
+        for source in sorted({*sides[0], *sides[1]})
+    ]
+
+
+def shown(found: dict[str, Any], most: int = 20) -> str:
+    """Text for a terminal."""
+    contents = found["contents"]
+    lines = [
+        f"contents: {contents['shared']:,} in both, {contents['gone']:,} gone, "
+        f"{contents['new']:,} new",
+        f"\n{'':<30}{'before':>14}{'after':>14}",
+    ]
+    steps = dict.fromkeys(row["step"] for funnel in found["funnels"] for row in funnel)
+    counts = [{r["step"]: r["documents"] for r in funnel} for funnel in found["funnels"]]
+    for step in steps:
+        cells = [f"{count[step]:,}" if step in count else "-" for count in counts]
+        lines.append(f"{step:<30}{cells[0]:>14}{cells[1]:>14}")
+    moved = [row for row in found["drift"] if abs(row["errors"]) > ALARM_ERRORS]
+    lines.append(
+        f"\nsignals whose mean moved by more than {ALARM_ERRORS:g} standard errors: "
+        f"{len(moved)} of {len(found['drift'])}"
+    )
+    for row in moved[:most]:
+        lines.append(
+            f"  {row['language']:<4}{row['signal']:<36}{row['before']:>11.4g} ->"
+            f"{row['after']:>11.4g}   noise {row['noise']:.2g}, median {row['median_moved']:+.3g}"
+        )
+    lines += alarms(found["sources"])
+    return "\n".join(lines)
+
+
+def alarms(sources: list[Row]) -> list[str]:
+    """Sources that came, went, or of which another share is kept than before."""
+    lines = []
+    for row in sources:
+        (a, b), (share, now) = row["documents"], row["kept_share"]
+        if not a or not b:
+            lines.append(
+                f"source {row['source']} is {'gone' if a else 'new'}: {max(a, b):,} documents"
+            )
+            continue
+        noise = math.sqrt(share * (1 - share) / a + now * (1 - now) / b)
+        if abs(now - share) > max(MOVED_SHARE, ALARM_ERRORS * noise):
+            lines.append(
+                f"source {row['source']}: kept share {share:.1%} -> {now:.1%} (noise {noise:.1%})"
+            )
+    return ["\nalarms", *(f"  {line}" for line in lines)] if lines else []

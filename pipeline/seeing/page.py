@@ -1,0 +1,162 @@
+"""The report of a corpus as one HTML file, without scripts: funnel, rules, signals with thresholds.
+
+It holds the beginnings of real documents: treat it as you treat the corpus.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+from pathlib import Path
+from string import Template
+
+import numpy as np
+
+from filters.presets import PRESETS
+from pipeline.corpus import manifest
+from pipeline.report import funnel
+from pipeline.seeing import rules as counting
+from pipeline.seeing.histograms import BINS, Histogram, histograms, nearest, numeric_signals
+
+TEMPLATE = Path(__file__).with_name("page.html")
+COLOURS = ("#2a6fb0", "#c2571a", "#1f7a5c", "#7a4fa3", "#b08900", "#4c5a6b")
+MOST_SOURCES = len(COLOURS)  # in a histogram; the others are one
+WIDTH, HEIGHT = 360, 90
+OTHERS = "others"
+
+
+def page(root: Path) -> str:
+    """The whole page."""
+    found = manifest(root)
+    languages = list(found["settings"]["languages"])
+    parts = [*_funnel(root)]
+    for preset in counting.known_presets(root):
+        parts += _rules(counting.count(root, preset))
+    for signal in numeric_signals(root):
+        parts += _signal(root, signal, languages)
+    template = Template(TEMPLATE.read_text("utf-8"))
+    return template.substitute(title=escape(found["name"]), body="\n".join(parts))
+
+
+def _funnel(root: Path) -> Iterator[str]:
+    yield "<h2>From records to documents</h2>"
+    yield table(
+        ("step", "documents", "MB", ""),
+        (
+            (
+                row["step"],
+                f"{row['documents']:,}",
+                "" if row["bytes"] is None else f"{row['bytes'] / 1e6:,.1f}",
+                row["note"],
+            )
+            for row in funnel(root)
+        ),
+    )
+
+
+def _rules(found: Iterable[counting.Rules]) -> Iterator[str]:
+    for rules in found:
+        share = rules.passes / rules.judged
+        yield f"<h2>{escape(rules.preset)}, {escape(rules.language)}</h2>"
+        yield f"<p>{rules.judged:,} documents are judged, {share:.1%} pass.</p>"
+        order = [i for i in np.argsort(-rules.fails, kind="stable") if rules.fails[i]]
+        yield table(
+            ("rule", "fails", "", "only it fails", "", "most of them fail too"),
+            (
+                (
+                    rules.signals[i],
+                    f"{rules.fails[i]:,}",
+                    f"{rules.fails[i] / rules.judged:.1%}",
+                    f"{rules.only[i]:,}",
+                    f"{rules.only[i] / rules.judged:.1%}",
+                    f"{near[0]} ({near[1]:.0%})" if (near := rules.nearest(i)) else "",
+                )
+                for i in order
+            ),
+        )
+        if silent := rules.silent():
+            yield f"<p>Fail nothing: {escape(', '.join(silent))}.</p>"
+
+
+def thresholds(signal: str, language: str) -> list[tuple[str, float]]:
+    """(preset, bound) of every rule on a signal for a language."""
+    return [
+        (preset, value)
+        for preset, rules in PRESETS.items()
+        for rule in rules
+        if rule.signal == signal and (bound := rule.bounds.get(language)) is not None
+        for value in (bound.minimum, bound.maximum)
+        if value is not None
+    ]
+
+
+def _signal(root: Path, signal: str, languages: list[str]) -> Iterator[str]:
+    yield f"<h2>{escape(signal)}</h2>"
+    for histogram in histograms(root, signal, languages):
+        bounds = thresholds(signal, histogram.language)
+        yield '<div class="signal">'
+        yield chart(histogram, bounds)
+        for preset, value in dict(bounds).items():
+            rows = nearest(root, signal, histogram.language, value)
+            yield f"<details><summary>closest to {value:g} ({escape(preset)})</summary>"
+            yield table(
+                ("document", "source", "value", "it begins"),
+                ((r["id"][:12], r["source"], f"{r['value']:.4g}", r["head"]) for r in rows),
+            )
+            yield "</details>"
+        yield "</div>"
+
+
+def chart(histogram: Histogram, bounds: Sequence[tuple[str, float]]) -> str:
+    """Bars by source, one on another, and a line at each threshold, as inline SVG."""
+    sources = list(histogram.counts)
+    layers = [(source, histogram.counts[source]) for source in sources[:MOST_SOURCES]]
+    if len(sources) > MOST_SOURCES:
+        rest = [histogram.counts[source] for source in sources[MOST_SOURCES - 1 :]]
+        layers[-1] = (OTHERS, np.sum(rest, axis=0))
+    total = np.sum([counts for _, counts in layers], axis=0)
+    highest = max(1, int(np.max(total)))
+    step = WIDTH / BINS
+    marks = []
+    base = np.zeros(BINS)
+    for (_, counts), colour in zip(layers, COLOURS, strict=False):
+        for at in np.flatnonzero(counts).tolist():
+            height = counts[at] / highest * HEIGHT
+            top = HEIGHT - base[at] - height
+            marks.append(
+                f'<rect x="{at * step:.1f}" y="{top:.2f}" width="{step - 0.5:.1f}" '
+                f'height="{height:.2f}" fill="{colour}"/>'
+            )
+        base += counts / highest * HEIGHT
+    span = histogram.high - histogram.low
+    for preset, value in bounds:
+        x = min(max((value - histogram.low) / span, 0), 1) * WIDTH
+        marks.append(
+            f'<line x1="{x:.1f}" x2="{x:.1f}" y1="0" y2="{HEIGHT}" class="bound">'
+            f"<title>{escape(preset)}: {value:g}</title></line>"
+        )
+    keys = " ".join(
+        f'<span class="key"><i style="background:{colour}"></i>{escape(source)}'
+        f"{_median(histogram, source)}</span>"
+        for (source, _), colour in zip(layers, COLOURS, strict=False)
+    )
+    return (
+        f"<p><b>{escape(histogram.language)}</b> {int(np.sum(total)):,} documents</p>"
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT + 14}" role="img">{"".join(marks)}'
+        f'<text x="0" y="{HEIGHT + 12}">{histogram.low:.4g}</text>'
+        f'<text x="{WIDTH}" y="{HEIGHT + 12}" text-anchor="end">{histogram.high:.4g}</text></svg>'
+        f"<p>{keys}</p>"
+    )
+
+
+def _median(histogram: Histogram, source: str) -> str:
+    return f" (median {histogram.median[source]:.4g})" if source in histogram.median else ""
+
+
+def table(header: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    """An HTML table; every cell is escaped."""
+    head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
+    body = "\n".join(
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in line) + "</tr>" for line in lines
+    )
+    return f'<div class="wide"><table><tr>{head}</tr>\n{body}</table></div>'

@@ -1,0 +1,132 @@
+"""What each rule of a preset does to a corpus: how many documents it fails, how many it alone, and
+which rules fail the same ones.
+
+A document is judged where the preset has rules for its language and kind. Asked once a preset: of
+each document the rules it fails become the bits of a number, and numbers are counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from filters.presets import PRESETS, expression, needs, reasons
+from pipeline.corpus import CorpusError, manifest
+from pipeline.seeing.asking import checked, rows
+
+Counts = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The rules of a preset over the documents of one language."""
+
+    preset: str
+    language: str
+    signals: tuple[str, ...]
+    judged: int
+    passes: int
+    fails: Counts  # documents that each rule fails
+    only: Counts  # ... and no other rule does: what it removes, given the others
+    both: Counts  # (rule, rule): documents that both fail
+
+    def silent(self) -> list[str]:
+        """Rules that fail no document."""
+        return [self.signals[i] for i in np.flatnonzero(self.fails == 0)]
+
+    def nearest(self, rule: int) -> tuple[str, float] | None:
+        """The rule that fails most of the documents that this one fails, and which share."""
+        others = self.both[rule].copy()
+        others[rule] = -1
+        if len(others) < 2 or not self.fails[rule] or others.max() == 0:
+            return None
+        other = int(others.argmax())
+        return self.signals[other], others[other] / self.fails[rule]
+
+
+def known_presets(root: Path) -> list[str]:
+    """Presets whose signals were measured."""
+    measured = set(manifest(root)["signals"])
+    return [name for name in PRESETS if needs(name) <= measured]
+
+
+def count(root: Path, preset: str, where: str | None = None) -> list[Rules]:
+    """One `Rules` a language, the one of most documents first.
+
+    Raises:
+        CorpusError: the preset's signals were not measured.
+        SqlError: `where` is no predicate.
+        ValueError: no such preset.
+    """
+    missing = sorted(needs(preset) - set(manifest(root)["signals"]))
+    if missing:
+        raise CorpusError(
+            f"{root}: preset {preset!r} needs the signals {', '.join(missing)}; add them to "
+            "`signals` of corpus.yaml and call `assay prepare`"
+        )
+    rules = reasons(preset)
+    bits = " | ".join(
+        f"(case when {fails} then {1 << i} else 0 end)::ubigint"
+        for i, (_, fails) in enumerate(rules)
+    )
+    found = rows(
+        root,
+        f"select coalesce(lang, '') as language, {bits} as failed, count(*) as documents "
+        f"from documents where ({expression(preset)}) is not null and {checked(where)} "
+        "group by all order by all",
+    )
+    signals = tuple(signal for signal, _ in rules)
+    languages = dict.fromkeys(row["language"] for row in found)
+    by_language = [
+        _counted(preset, language, signals, [r for r in found if r["language"] == language])
+        for language in languages
+    ]
+    return sorted(by_language, key=lambda rules: (-rules.judged, rules.language))
+
+
+def _counted(
+    preset: str, language: str, signals: tuple[str, ...], found: Sequence[dict[str, int]]
+) -> Rules:
+    documents = np.array([row["documents"] for row in found], np.int64)
+    masks = np.array([row["failed"] for row in found], np.uint64)
+    failed = masks[:, None] >> np.arange(len(signals), dtype=np.uint64) & np.uint64(1)
+    failed = failed.astype(np.int64)
+    alone = failed.sum(axis=1) == 1
+    return Rules(
+        preset=preset,
+        language=language,
+        signals=signals,
+        judged=int(documents.sum()),
+        passes=int(documents[masks == 0].sum()),
+        fails=documents @ failed,
+        only=documents[alone] @ failed[alone],
+        both=(failed * documents[:, None]).T @ failed,
+    )
+
+
+def shown(found: Iterable[Rules]) -> list[str]:
+    """Lines for a terminal: a table for each language."""
+    lines: list[str] = []
+    for rules in found:
+        lines.append(
+            f"{rules.preset}, {rules.language}: {rules.judged:,} documents, of which "
+            f"{rules.passes:,} pass ({rules.passes / rules.judged:.1%})"
+        )
+        lines.append(f"  {'rule':<36}{'fails':>10}{'':>8}{'only it':>10}{'':>8}  most of them too")
+        for i in np.argsort(-rules.fails, kind="stable").tolist():
+            if rules.fails[i] == 0:
+                continue
+            near = rules.nearest(i)
+            too = f"  {near[0]} ({near[1]:.0%})" if near else ""
+            counts = "".join(
+                f"{count:>10,}{count / rules.judged:>8.1%}"
+                for count in (rules.fails[i], rules.only[i])
+            )
+            lines.append(f"  {rules.signals[i]:<36}{counts}{too}")
+        if silent := rules.silent():
+            lines.append(f"  fail nothing: {', '.join(silent)}")
+    return lines

@@ -1,0 +1,203 @@
+"""Looking at a corpus: rules, samples, histograms, two corpora, places."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+
+from filters.presets import PRESETS, reasons
+from pipeline.corpus import CorpusError
+from pipeline.seeing import compare, histograms, page, rules, sample
+from pipeline.seeing.asking import rows
+from pipeline.syntax import SqlError
+
+
+def test_rules_are_counted_alone_and_given_the_others(many_parts: Path) -> None:
+    """Against the definition: each document's failed rules, counted one by one."""
+    for preset in ("gopher", "c4", "fineweb"):
+        tests = ", ".join(f"{sql} as f{i}" for i, (_, sql) in enumerate(reasons(preset)))
+        found = rows(many_parts, f"select lang, {preset}.pass as passes, {tests} from documents")
+        counted = {r.language: r for r in rules.count(many_parts, preset)}
+        assert counted.keys() == {"en", "zh"}
+        for language, result in counted.items():
+            failed = [
+                {i for i in range(len(PRESETS[preset])) if row[f"f{i}"]}
+                for row in found
+                if row["lang"] == language
+            ]
+            assert result.judged == len(failed)
+            assert result.passes == sum(not one for one in failed)
+            assert result.fails.tolist() == [
+                sum(i in one for one in failed) for i in range(len(result.signals))
+            ]
+            assert result.only.tolist() == [
+                sum(one == {i} for one in failed) for i in range(len(result.signals))
+            ]
+            assert result.both.tolist() == [
+                [sum({i, j} <= one for one in failed) for j in range(len(result.signals))]
+                for i in range(len(result.signals))
+            ]
+
+
+def test_rules_that_fail_nothing_are_named() -> None:
+    """fineweb-2's recipes carry rules that never fired; a user must see it."""
+    found = rules.Rules(
+        preset="p",
+        language="en",
+        signals=("a", "b", "c"),
+        judged=10,
+        passes=4,
+        fails=np.array([6, 4, 0]),
+        only=np.array([2, 0, 0]),
+        both=np.array([[6, 4, 0], [4, 4, 0], [0, 0, 0]]),
+    )
+    assert found.silent() == ["c"]
+    assert found.nearest(0) == ("b", 4 / 6)
+    assert found.nearest(1) == ("a", 1.0)
+    assert found.nearest(2) is None
+    lines = rules.shown([found])
+    assert lines[0] == "p, en: 10 documents, of which 4 pass (40.0%)"
+    assert lines[2].split() == ["a", "6", "60.0%", "2", "20.0%", "b", "(67%)"]
+    assert lines[-1] == "  fail nothing: c"
+
+
+def test_a_preset_without_its_signals_is_refused(many_parts: Path) -> None:
+    with pytest.raises(ValueError, match="no preset 'goper'"):
+        rules.count(many_parts, "goper")
+
+
+def test_a_sample_is_of_each_fate_and_does_not_change(many_parts: Path) -> None:
+    where = "num_chars > 600"
+    found = sample.sample(many_parts, where, None, list(sample.FATES), 2, seed=0)
+    assert [row["fate"] for row in found] == ["kept", "kept", "dropped", "dropped"]
+    assert [row["num_chars"] > 600 for row in found] == [True, True, False, False]
+    assert sample.sample(many_parts, where, None, list(sample.FATES), 2, seed=0) == found
+    other = sample.sample(many_parts, where, None, list(sample.FATES), 2, seed=1)
+    assert [row["id"] for row in other] != [row["id"] for row in found]
+    (one,) = sample.sample(many_parts, "null::boolean", "lang = 'zh'", ["null"], 1, seed=0)
+    assert (one["fate"], one["lang"]) == ("null", "zh")
+    assert sample.sample(many_parts, "true", None, ["dropped"], 3, seed=0) == []
+    counts = sample.count(many_parts, where, None)
+    assert sum(counts.values()) == rows(many_parts, "select count(*) as n from documents")[0]["n"]
+
+
+def test_sample_on_a_screen(many_parts: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert sample.main([str(many_parts), "--where", "lang = 'en'", "-n", "1", "--chars", "20"]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[0] == "lang = 'en': kept 123 (50.4%), dropped 121 (49.6%)"
+    assert sample.main([str(many_parts), "--where", "lang = 'en'", "--only", "kept", "--json"]) == 0
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [row["lang"] for row in found] == ["en"] * 3
+    with pytest.raises(SqlError, match="predicate"):
+        sample.main([str(many_parts), "--where", "true); drop view documents; select (1"])
+
+
+def test_a_histogram_holds_every_document_once(many_parts: Path) -> None:
+    assert "gopher.num_words" in histograms.numeric_signals(many_parts)
+    assert "lang_score" in histograms.numeric_signals(many_parts)
+    found = histograms.histograms(many_parts, "gopher.num_words", ["zh", "en", "ja"])
+    assert [h.language for h in found] == ["zh", "en"]
+    for histogram in found:
+        of = f"from documents where lang = '{histogram.language}'"
+        (total,) = rows(many_parts, f"select count(*) as n, median(gopher.num_words) as m {of}")
+        (source,) = histogram.counts
+        assert histogram.counts[source].sum() == total["n"]
+        assert histogram.median[source] == total["m"]
+        assert histogram.low < histogram.median[source] < histogram.high
+
+
+def test_documents_next_to_a_threshold(many_parts: Path) -> None:
+    found = histograms.nearest(many_parts, "gopher.num_words", "en", 100.0)
+    words = "select id, gopher.num_words as n, text from documents where lang = 'en'"
+    every = {row["id"]: row for row in rows(many_parts, words)}
+    closest = sorted(every.values(), key=lambda row: (abs(row["n"] - 100), row["id"]))[:6]
+    assert [row["id"] for row in found] == [row["id"] for row in closest]
+    assert all(every[row["id"]]["text"].startswith(row["head"]) for row in found)
+
+
+def test_the_page_shows_thresholds_and_no_markup_of_documents(many_parts: Path) -> None:
+    html = page.page(many_parts)
+    assert "<h2>gopher, zh</h2>" in html
+    assert "<h2>gopher.num_words</h2>" in html
+    assert "<title>gopher: 50</title>" in html
+    assert page.table(["a"], [["<script>"]]).count("&lt;script&gt;") == 1
+
+
+def test_a_corpus_does_not_differ_from_itself(many_parts: Path) -> None:
+    found = compare.compare(many_parts, many_parts)
+    (n,) = rows(many_parts, "select count(distinct content_hash) as n from documents")
+    assert found["contents"] == {"shared": n["n"], "gone": 0, "new": 0}
+    assert {row["errors"] for row in found["drift"]} == {0.0}
+    assert compare.alarms(found["sources"]) == []
+
+
+def test_drift_is_told_in_standard_errors() -> None:
+    before = {("en", "s"): {"n": 100, "mean": 1.0, "variance": 4.0, "median": 1.0}}
+    after = {("en", "s"): {"n": 300, "mean": 2.0, "variance": 12.0, "median": 1.5}}
+    (row,) = compare.drift(before, after)
+    assert row["noise"] == pytest.approx(np.sqrt(4 / 100 + 12 / 300))
+    assert row["errors"] == pytest.approx(1 / row["noise"])
+    assert (row["moved"], row["median_moved"]) == (1.0, 0.5)
+    same = {key: value | {"variance": 0.0} for key, value in before.items()}
+    assert compare.drift(same, same)[0]["errors"] == 0.0
+
+
+def test_alarms_of_sources() -> None:
+    told = compare.alarms(
+        [
+            {"source": "a", "documents": [1000, 1000], "kept_share": [0.9, 0.7]},
+            {"source": "b", "documents": [1000, 1000], "kept_share": [0.9, 0.88]},
+            {"source": "c", "documents": [20, 20], "kept_share": [0.9, 0.7]},
+            {"source": "d", "documents": [0, 5], "kept_share": [None, 1.0]},
+        ]
+    )
+    assert told == [
+        "\nalarms",
+        "  source a: kept share 90.0% -> 70.0% (noise 1.7%)",
+        "  source d is new: 5 documents",
+    ]
+
+
+def test_places(many_parts: Path) -> None:
+    columns = "source, documents, duplicate_share, compression_ratio, median.gopher.num_words as w"
+    found = rows(many_parts, f"select {columns}, most_repeated_line from sources")
+    assert [row["source"] for row in found] == ["tales-en", "tales-zh"]
+    for row in found:
+        of = f"from documents where source = '{row['source']}'"
+        question = f"select count(*) as n, median(gopher.num_words) as w {of}"
+        (expected,) = rows(many_parts, question)
+        assert (row["documents"], row["w"]) == (expected["n"], expected["w"])
+        assert 1.5 < row["compression_ratio"] < 6
+    (domain,) = rows(many_parts, "select domain, documents from domains")
+    assert domain == {"domain": None, "documents": sum(row["documents"] for row in found)}
+
+
+def test_repeated_lines(many_parts: Path) -> None:
+    """Counted by hand in Python."""
+    texts = rows(many_parts, "select source, text from documents")
+    counts: dict[tuple[str, str], int] = {}
+    for row in texts:
+        for line in {line.strip() for line in row["text"].split("\n")}:
+            if len(line) >= 6:
+                counts[row["source"], line] = counts.get((row["source"], line), 0) + 1
+    repeated = {key: n for key, n in counts.items() if n > 1}
+    found = rows(many_parts, "select source, line, documents from lines")
+    assert {(row["source"], row["line"]): row["documents"] for row in found} == repeated
+
+
+def test_a_question_that_does_not_name_medians_reads_no_signals(many_parts: Path) -> None:
+    from pipeline.sql import connect
+
+    names = frozenset({"sources", "documents"})
+    with connect(many_parts, names=names) as connection:
+        columns = [row[0] for row in connection.execute("describe sources").fetchall()]
+    assert columns == ["source", "documents", "bytes", "tokens", "kept_share", "duplicate_share"]
+
+
+def test_numbers_alone_are_compared(many_parts: Path) -> None:
+    with pytest.raises((CorpusError, SqlError, duckdb.Error)):
+        compare.moments(many_parts, ["no.such"])
