@@ -87,7 +87,6 @@ def _compression(corpus: Corpus) -> pa.Table:
     raw, stored = Counter[str](), Counter[str]()
     for path in part_paths(corpus.root, "documents"):
         file = pq.ParquetFile(path)
-        at = file.schema_arrow.get_field_index("text")
         groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
         if not groups:
             continue
