@@ -93,6 +93,25 @@ def ascii_word(data: Bytes, begin: int, end: int) -> tuple[int, int, np.uint64]:
         return at - begin, int(letters & _TOP != 0), mix(value, np.uint64(at - begin))
 
 
+@inner_kernel
+def ascii_letters(data: Bytes, begin: int, end: int) -> tuple[int, np.uint64]:
+    """The ASCII letters from `begin` on: how many, and a hash of them in lower case."""
+    value = HASH_START
+    at = begin
+    while True:
+        raw = load8(data, at, end)
+        chunk = raw | _CASE
+        low = chunk & _LOW
+        other = ~((low + _FROM_a) & ~(low + _ABOVE_z) & ~raw) & _TOP
+        if other == 0:
+            value = mix(value, chunk)
+            at += 8
+            continue
+        first = (other & (~other + np.uint64(1))) >> np.uint64(7)
+        at += int((first * _COUNT) >> np.uint64(56))
+        return at - begin, mix(value, chunk & (first - np.uint64(1)))
+
+
 @kernel
 def fold(chunk: np.uint64) -> np.uint64:
     """Eight bytes with A-Z as a-z (the lower byte of every pair decides for itself)."""
