@@ -20,11 +20,13 @@ import numpy as np
 import numpy.typing as npt
 
 from filters.names import MIN_BITS, Keys, Offsets, Positions, fill, longest, name_of, table_for
-from kernels.compile import kernel
+from kernels.compile import inner_kernel, kernel
 from kernels.hashing import HASH_PRIME
 
 TOP_SIZES = (2, 3, 4)  # the most frequent n-gram of these sizes
 DUP_SIZES = (5, 6, 7, 8, 9, 10)  # all duplicate n-grams of these sizes
+
+_ANOTHER = np.int64(0x7FFFFFFF00000000)  # an heir that is no word's
 
 
 class Scratch(NamedTuple):
@@ -33,8 +35,7 @@ class Scratch(NamedTuple):
     at: Positions  # words at which an n-gram may repeat, ascending
     names: Positions  # of the n-gram there
     counts: Positions  # of each name
-    heirs: Positions  # of each name: the first word to follow it
-    heir_names: Positions  # ... and the name of the n-gram that ends with that word
+    heirs: Offsets  # of each name: the first word to follow it << 32 | name of the n-gram with both
     keys: Keys  # of n-grams whose last word came later
     table: Positions
 
@@ -47,8 +48,7 @@ def scratch(offsets: Offsets) -> Scratch:
         np.empty(most, np.int32),
         np.empty(most, np.int32),
         np.empty(most, np.int32),
-        np.empty(most, np.int32),
-        np.empty(most, np.int32),
+        np.empty(most, np.int64),
         np.empty(most, np.uint64),
         table_for(most),
     )
@@ -92,8 +92,9 @@ def ngram_shares(
     """
     if end == begin:
         return
-    at, names, counts, heirs, heir_names, keys, table = scratch
-    counts[:distinct] = 0
+    at, names, counts, heirs, keys, table = scratch
+    for name in range(distinct):
+        counts[name] = 0
     for word in range(begin, end):
         counts[words[word]] += 1
     found = 0
@@ -105,14 +106,16 @@ def ngram_shares(
         while 3 << bits < 4 * found:
             bits += 1
         table[: 1 << bits] = -1
-        heirs[:distinct] = -1
-        distinct = 0
+        for name in range(distinct):
+            heirs[name] = -1
+        distinct = chars = covered = 0
         for k in range(found):
             parent, word = names[k], words[begin + at[k] + size - 1]
-            if heirs[parent] == word:
-                name = int(heir_names[parent])
-            elif heirs[parent] < 0:
-                heirs[parent], heir_names[parent] = word, distinct
+            heir = heirs[parent] if size > 2 else _ANOTHER  # a word has many: no use to look
+            if heir >> 32 == word:
+                name = int(heir & 0xFFFFFFFF)
+            elif heir < 0:
+                heirs[parent] = np.int64(word) << 32 | distinct
                 name = distinct
             else:
                 key = np.uint64(parent) << np.uint64(32) | np.uint64(word)
@@ -121,13 +124,17 @@ def ngram_shares(
             new = name == distinct
             counts[name] = 1 if new else counts[name] + 1
             distinct += new
+            if size in DUP_SIZES and not new:
+                chars += _fresh_chars(at[k], size, covered, ends, begin)
+                covered = at[k] + size
         if found == distinct:  # no n-gram stands twice, nor will a longer one
             return
         if size in TOP_SIZES:
             top = int(np.argmax(counts[:distinct]))
-            chars = _chars(at, names, found, top, ends, begin, size)
-        else:
-            chars = _chars(at, names, found, -1, ends, begin, size)
+            for k in range(found):
+                if names[k] == top:
+                    chars += _fresh_chars(at[k], size, covered, ends, begin)
+                    covered = at[k] + size
         shares[size - 2] = chars / ends[end - 1]
         kept = 0
         for k in range(found - 1):
@@ -137,18 +144,8 @@ def ngram_shares(
         found = kept
 
 
-@kernel
-def _chars(
-    at: Positions, names: Positions, found: int, top: int, ends: Positions, begin: int, size: int
-) -> int:
-    """Word characters under the n-gram `top`; where that is -1, under all that stood before."""
-    chars = covered = distinct = 0
-    for k in range(found):
-        new = names[k] == distinct
-        distinct += new
-        if names[k] == top or (top < 0 and not new):
-            after = at[k] + size
-            first = max(at[k], covered)
-            chars += ends[begin + after - 1] - (ends[begin + first - 1] if first else 0)
-            covered = after
-    return chars
+@inner_kernel
+def _fresh_chars(at: int, size: int, covered: int, ends: Positions, begin: int) -> int:
+    """Characters of the words `at` to `at + size` that lie behind word `covered`."""
+    first = max(at, covered)
+    return int(ends[begin + at + size - 1] - (ends[begin + first - 1] if first else 0))
