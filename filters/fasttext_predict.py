@@ -45,14 +45,9 @@ def predict(
     labels = np.full(len(begins), -1, np.int32)
     scores = np.zeros(len(begins), np.float32)
     hidden = np.empty(network.input.shape[1], np.float32)
-    longest = 0
+    word, rows = scratch_of(network, begins, ends)
     for i in range(len(begins)):
-        longest = max(longest, ends[i] - begins[i])
-    word = np.empty(longest + len(_EOS) + 2, np.uint8)
-    ngrams = max(network.maxn - network.minn + 1, 0) + network.word_ngrams + 1
-    rows = np.empty(len(word) * ngrams, np.int32)  # at most so many of each byte
-    for i in range(len(begins)):
-        line = rows[: _line(network, data, begins[i], ends[i], word, rows)]
+        line = rows[: rows_of(network, data, begins[i], ends[i], word, rows)]
         if len(line):
             average(network.input, line, hidden)
             if network.loss == HIERARCHICAL:
@@ -65,7 +60,18 @@ def predict(
 
 
 @kernel
-def _line(network: Network, data: Bytes, begin: int, end: int, word: Bytes, line: Ids) -> int:
+def scratch_of(network: Network, begins: Positions, ends: Positions) -> tuple[Bytes, Ids]:
+    """Room for `rows_of` of any of these texts: for a word, and for all rows."""
+    longest = 0
+    for i in range(len(begins)):
+        longest = max(longest, ends[i] - begins[i])
+    word = np.empty(longest + len(_EOS) + 2, np.uint8)
+    ngrams = max(network.maxn - network.minn + 1, 0) + network.word_ngrams + 1
+    return word, np.empty(len(word) * ngrams, np.int32)  # at most so many of each byte
+
+
+@kernel
+def rows_of(network: Network, data: Bytes, begin: int, end: int, word: Bytes, line: Ids) -> int:
     """Into `line` the rows of all words and n-grams of a text, in fastText's order; how many."""
     words = network.dictionary
     num_words, bucket, kept, rows = network.num_words, network.bucket, network.kept, network.rows

@@ -6,10 +6,13 @@ rules that change text, which `edits` names.
 from __future__ import annotations
 
 import difflib
+import functools
 from collections.abc import Callable, Iterable
 
+from filters import classifier
 from filters.editors import EDITORS, Editor
 from filters.signals import GROUPS, Group
+from pipeline import schema
 from pipeline.config import ConfigError
 from pipeline.settings import CorpusSettings
 
@@ -17,8 +20,24 @@ from pipeline.settings import CorpusSettings
 DEFAULT = ("language", "gopher", "c4", "fineweb")
 SETS: dict[str, tuple[str, ...]] = {"default": DEFAULT, "all": tuple(GROUPS)}
 
+# What stands in `documents` beside groups.
+TAKEN = {*schema.DOCUMENTS.names, *schema.TOKEN_COUNTS.names, *GROUPS["language"].columns}
+
+
+def _classifiers(settings: CorpusSettings) -> dict[str, Group]:
+    return {
+        name: Group(
+            functools.partial(classifier.measure, model),
+            classifier.COLUMNS,
+            ("filters.classifier",),
+            classifier.files(model),
+        )
+        for name, model in settings.classifiers.items()
+    }
+
+
 # Key of corpus.yaml -> what makes its groups: name -> group, in order.
-MAKERS: dict[str, Callable[[CorpusSettings], dict[str, Group]]] = {}
+MAKERS: dict[str, Callable[[CorpusSettings], dict[str, Group]]] = {"classifiers": _classifiers}
 
 
 def groups(settings: CorpusSettings) -> dict[str, Group]:
@@ -36,6 +55,8 @@ def groups(settings: CorpusSettings) -> dict[str, Group]:
             found[name] = GROUPS[name]
     for key, make in MAKERS.items():
         for name, group in make(settings).items():
+            if name in TAKEN:
+                raise ConfigError(f"key `{key}`: {name!r} is the name of a column; choose another")
             if name in found or name in GROUPS:
                 raise ConfigError(
                     f"key `{key}`: {name!r} is the name of another signal group; choose another"

@@ -13,10 +13,12 @@ two workers the peak 830 MB instead of 750.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
+from collections.abc import Iterator
 
-TRIM_THRESHOLD, MMAP_THRESHOLD, ARENA_MAX = -1, -3, -8  # of mallopt(3)
+TRIM_THRESHOLD, MMAP_THRESHOLD, PERTURB, ARENA_MAX = -1, -3, -6, -8  # of mallopt(3)
 ENVIRONMENT = {  # read when numpy and pyarrow load; a setting of the user's own stands
     "ARROW_DEFAULT_MEMORY_POOL": "system",
     "OPENBLAS_NUM_THREADS": "1",  # no thread may run where processes are forked: workers.py
@@ -37,6 +39,17 @@ def settle_children() -> None:
     """For the processes that this one starts."""
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
+
+
+@contextlib.contextmanager
+def zeroed() -> Iterator[None]:
+    """What is allocated within (blocks above 1 kB) is zeros: glibc fills it with the opposite of
+    this byte, to find those who rely on it. fastText 0.9.2 needs it: see learned/train.py."""
+    _of_glibc("mallopt", PERTURB, 0xFF)
+    try:
+        yield
+    finally:
+        _of_glibc("mallopt", PERTURB, 0)
 
 
 def give_back() -> None:

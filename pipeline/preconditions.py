@@ -8,7 +8,7 @@ import importlib.util
 import re
 from collections.abc import Iterable
 
-from filters import language
+from filters import classifier, language
 from pipeline import given, objects
 from pipeline.config import ConfigError
 from pipeline.groups import editors, groups
@@ -32,8 +32,8 @@ def check(settings: CorpusSettings) -> None:
     """Refuse what would fail later.
 
     Raises:
-        ConfigError: an unknown signal group, edits or language, no such extractor or `independent`
-            file.
+        ConfigError: an unknown signal group, edits or language, no such extractor, model or
+            `independent` file.
     """
     if settings.output is not None and objects.is_url(settings.output):
         objects.require_writable(settings.output)
@@ -49,6 +49,11 @@ def check(settings: CorpusSettings) -> None:
             "key `extractor`: trafilatura is not installed; `pip install 'assay[trafilatura]'`, "
             "or leave the key out for resiliparse"
         )
+    for name, model in settings.classifiers.items():
+        try:
+            classifier.load(model)
+        except ValueError as error:
+            raise ConfigError(f"key `classifiers.{name}`: {error}") from None
     try:
         given.independent_version(settings.heldout)
     except OSError as error:

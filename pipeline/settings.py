@@ -111,6 +111,8 @@ class CorpusSettings(Settings):
     signals: tuple[str, ...] = ("default",)
     # Rules of filters/editors.py whose edits are stored, for mixtures to apply; none by default
     edits: tuple[str, ...] = ()
+    # Signal group -> model of `assay classifier train`, its card beside it
+    classifiers: dict[str, str] = Field(default_factory=dict)
     extractor: Extractor = "resiliparse"
     hard: tuple[Literal["empty", "not_text"], ...] = ("empty", "not_text")  # dropped at ingest
     shard_bytes: NumBytes = Field(32_000_000, ge=1_000)  # text of one shard, about; also 32MB
@@ -122,6 +124,14 @@ class CorpusSettings(Settings):
         if len(set(names)) < len(names):
             raise ValueError("a name stands twice; name each once")
         return names
+
+    @field_validator("classifiers")
+    @classmethod
+    def _are_names(cls, classifiers: dict[str, str]) -> dict[str, str]:
+        for name in classifiers:
+            if re.fullmatch(r"[a-z][a-z0-9_]*", name) is None:
+                raise ValueError(f"{name!r}: a name is made of a-z, 0-9 and _, as in quality")
+        return classifiers
 
     @field_validator("inputs")
     @classmethod
@@ -169,6 +179,13 @@ def load_corpus(path: str | Path, *, tokenizer_exists: bool = True) -> CorpusSet
                 f"`assay tokenizer train {path} --vocab-size 8000 --output {tokenizer.file}`"
             )
     output = resolve(settings.output) if settings.output else resolve(f"runs/{path.stem}")
+    classifiers = {name: resolve(model) for name, model in settings.classifiers.items()}
     return settings.model_copy(
-        update={"inputs": inputs, "heldout": heldout, "tokenizer": tokenizer, "output": output}
+        update={
+            "inputs": inputs,
+            "heldout": heldout,
+            "tokenizer": tokenizer,
+            "classifiers": classifiers,
+            "output": output,
+        }
     )

@@ -29,6 +29,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "compare": ("pipeline.seeing.compare:main", "what is new, gone and other in a second corpus"),
     "attach": ("pipeline.attach:main", "add your own columns to a corpus"),
     "tokenizer": ("pipeline.tokenizer_commands:main", "a tokenizer trained on your own inputs"),
+    "classifier": ("pipeline.learned.classifier_commands:main", "quality learnt from examples"),
     "mix": ("mixtures.commands:mix", "the plan of a mixture, before anything runs"),
     "train": ("trainer.commands:train", "train a model on a mixture"),
     "evaluate": ("trainer.commands:evaluate", "bits per byte of the held-out sets"),
