@@ -41,7 +41,7 @@ def by_kernel(texts: list[str], view: View) -> list[str]:
         ("今天天气 很好\n", View("raw"), " 今天天气 很好"),
         ("今天天气很好", View(max_chars=2), " 今 天"),
         ("が́x", View(), " が ́x"),
-        ("來到北京大學，Ok", View("jieba"), " 来到 北京大学 ， ok"),
+        ("來到北京大學，Ok", View("jieba"), " 来到 北京大学 , ok"),
         ("", View(), ""),
         (" \n\t", View(), ""),
     ],
