@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from filters import c4, fineweb, gopher, language
+from filters import broken, c4, fineweb, gopher, language
 from filters.columns import Signal
 from filters.segments import Texts
 
@@ -44,4 +44,5 @@ GROUPS: dict[str, Group] = {
     "gopher": Group(gopher.measure, gopher.COLUMNS, ("filters.gopher",)),
     "c4": Group(c4.measure, c4.COLUMNS, ("filters.c4",)),
     "fineweb": Group(fineweb.measure, fineweb.COLUMNS, ("filters.fineweb",)),
+    "broken": Group(broken.measure, broken.COLUMNS, ("filters.broken",)),
 }
