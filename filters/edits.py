@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from filters.segments import Texts
 from kernels.arrow import string_buffers
+
+if TYPE_CHECKING:
+    from filters.segments import Texts  # loads numba: 0.5 s, and who applies edits needs none
 
 Numbers = npt.NDArray[np.int64]
 

@@ -133,6 +133,8 @@ def shown(plan: Plan, selection: Selection) -> Iterator[str]:
             ),
         ]
     )
+    if any(source.changes.edited or source.changes.emptied for source in plan.sources):
+        yield from _edited(plan)
     yield f"held out, though selected: {counted(selection.heldout, 'document')}"
     shared = counted(selection.overlap, "document")
     yield f"selected by several sources: {shared}, given to the first"
@@ -153,6 +155,24 @@ def shown(plan: Plan, selection: Selection) -> Iterator[str]:
     if rest := most[SHOWN_UNCLAIMED:]:
         documents = sum(row.documents for row in rest)
         yield f"and {counted(documents, 'document')} of {len(rest)} more (all with --json)"
+
+
+def _edited(plan: Plan) -> Iterator[str]:
+    changes = {source.name: source.changes for source in plan.sources}
+    yield ""
+    yield from table(
+        [
+            ("edited in", "documents", "left empty, so out", "bytes removed", "bytes added"),
+            *(
+                (
+                    name,
+                    *(f"{num:,}" for num in (c.edited, c.emptied, c.removed_bytes, c.added_bytes)),
+                )
+                for name, c in changes.items()
+            ),
+        ]
+    )
+    yield ""
 
 
 def table(rows: list[tuple[str, ...]]) -> Iterator[str]:

@@ -18,6 +18,7 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -25,6 +26,7 @@ import numpy as np
 import pyarrow as pa
 import xxhash
 
+from mixtures.edited_tokens import EditedTokens
 from mixtures.packed import Packed, Packing, folder_of, read_packed
 from mixtures.tokens import TokenShards
 from pipeline import finished, schema
@@ -34,6 +36,9 @@ from pipeline.files import file_hash, part_name, replacing, write_sealed
 # shards whose bytes are those that were written; what was packed before may hold damage.
 POLICY = 2
 WINDOWS_PER_BATCH = 256
+Shards = tuple[
+    TokenShards, EditedTokens | None
+]  # of documents as they came, and as edits left them
 
 
 @dataclass(frozen=True)
@@ -46,9 +51,15 @@ class Documents:
     row: np.ndarray  # int64: row in that shard
     num_tokens: np.ndarray  # int64
     num_bytes: np.ndarray  # int64
+    edits: np.ndarray  # V16: of content and edits where edits are made, else zeros: see edited.py
 
     def __len__(self) -> int:
         return len(self.id)
+
+    @property
+    def is_edited(self) -> np.ndarray:
+        """bool: of which the edited text counts."""
+        return np.asarray(self.edits.view(np.uint64).reshape(-1, 2).any(axis=1))
 
     def take(self, index: np.ndarray) -> Documents:
         return Documents(**{name: column[index] for name, column in vars(self).items()})
@@ -63,6 +74,8 @@ def selection_hash(documents: Documents, packing: Packing) -> str:
     digest = xxhash.xxh3_128(repr((POLICY, asdict(packing))).encode())
     digest.update(documents.id.tobytes())
     digest.update(documents.content_hash.tobytes())
+    if documents.is_edited.any():
+        digest.update(documents.edits.tobytes())
     return str(digest.hexdigest())
 
 
@@ -112,12 +125,17 @@ def _measure(documents: Documents, parts: list[Documents], packing: Packing) -> 
 
 
 def pack(
-    root: Path, documents: Documents, packing: Packing, state: finished.State = None
+    root: Path,
+    documents: Documents,
+    packing: Packing,
+    state: finished.State = None,
+    edits: Sequence[str] = (),
 ) -> Packed:
     """Write `packed/<selection hash>` of the corpus at `root`, unless it stands.
 
     Args:
         state: of the corpus when it was asked where the documents stand.
+        edits: the rules whose edits were made.
 
     Raises:
         ChangedError: it is in another one.
@@ -137,14 +155,16 @@ def pack(
         shutil.rmtree(attempt, ignore_errors=True)  # of a killed process
         try:
             with finished.unchanged(root, state):
-                _write(attempt, parts, packed, TokenShards(root, packing.tokenizer))
+                shards = TokenShards(root, packing.tokenizer)
+                edited = EditedTokens(root, packing.tokenizer, edits) if edits else None
+                _write(attempt, parts, packed, (shards, edited))
             os.rename(attempt, folder)
         finally:
             shutil.rmtree(attempt, ignore_errors=True)
     return packed
 
 
-def _write(folder: Path, parts: list[Documents], packed: Packed, shards: TokenShards) -> None:
+def _write(folder: Path, parts: list[Documents], packed: Packed, shards: Shards) -> None:
     folder.mkdir()
     for number, part in enumerate(parts):
         with replacing(folder / part_name(number, "arrow")) as temporary:
@@ -157,12 +177,12 @@ def _write(folder: Path, parts: list[Documents], packed: Packed, shards: TokenSh
     write_sealed(folder / "manifest.json", asdict(packed) | {"files": files})
 
 
-def write_part(path: Path, part: Documents, shards: TokenShards, packing: Packing) -> int:
+def write_part(path: Path, part: Documents, shards: Shards, packing: Packing) -> int:
     """Write the windows of one part; returns their number."""
     part = part.take(np.flatnonzero(part.num_tokens))  # an empty document has no place in a row
     ends = np.cumsum(part.num_tokens)
     begins = ends - part.num_tokens
-    ids = shards.gather(part.part, part.row, part.num_tokens, begins)
+    ids = _row_of_ids(part, begins, *shards)
     windows_schema = schema.windows(pa.from_numpy_dtype(ids.dtype), packing.sequence_length)
     num = num_windows(len(ids), packing.sequence_length)
     with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, windows_schema) as writer:
@@ -171,6 +191,21 @@ def write_part(path: Path, part: Documents, shards: TokenShards, packing: Packin
             batch = _window_batch(ids, begins, part.id, windows, packing.sequence_length)
             writer.write_batch(pa.record_batch(batch, schema=windows_schema))
     return num
+
+
+def _row_of_ids(
+    part: Documents, begins: np.ndarray, shards: TokenShards, edited: EditedTokens | None
+) -> np.ndarray:
+    """The ids of all documents of a part, each where it begins."""
+    ids = np.zeros(int(part.num_tokens.sum()), shards.dtype)
+    is_edited = part.is_edited
+    plain = part.take(~is_edited)
+    shards.gather(plain.part, plain.row, plain.num_tokens, begins[~is_edited], ids)
+    if edited is not None:
+        other = part.take(is_edited)
+        rows = edited.rows(other.part, other.edits)
+        edited.gather(other.part, rows, other.num_tokens, begins[is_edited], ids)
+    return ids
 
 
 def _window_batch(

@@ -16,6 +16,7 @@ from typing import Any
 
 import xxhash
 
+from mixtures.edited import NO_CHANGES, Changes
 from mixtures.packed import Packed, Packing, folder_of
 from mixtures.packing import measure, pack
 from mixtures.schedule import Schedule, make_schedule
@@ -46,6 +47,7 @@ class PlannedSource:
     realised: float  # share of tokens, by whole windows of a period
     max_epochs: float
     epochs: float  # that this run needs
+    changes: Changes = NO_CHANGES  # by edits
 
     @property
     def num_windows(self) -> int:
@@ -91,7 +93,10 @@ def plan_from_dict(found: dict[str, Any]) -> Plan:
     """The inverse of `Plan.to_dict`, also after a turn through JSON."""
     fields = {k: v for k, v in found.items() if k not in ("num_windows", "fingerprint")}
     sources = tuple(
-        PlannedSource(**source | {"windows": tuple(source["windows"])})
+        PlannedSource(
+            **source
+            | {"windows": tuple(source["windows"]), "changes": Changes(**source.get("changes", {}))}
+        )
         for source in fields["sources"]
     )
     return Plan(**fields | {"sources": sources})
@@ -130,7 +135,8 @@ def plan_selection(mixture: Mixture, selection: Selection, tokens: int, write: b
         _check_epochs(name, measured[name], needed[name], source.max_epochs, tokens)
     if write:
         for name, documents in selection.documents.items():
-            pack(roots[name], documents, packing[name], selection.states[roots[name]])
+            state = selection.states[roots[name]]
+            pack(roots[name], documents, packing[name], state, mixture.edits)
     realised = schedule.realised()
     counts = {count.name: count for count in selection.counts}
     shards = TokenShards(home(next(iter(roots.values()))), selection.tokenizer)
@@ -162,6 +168,7 @@ def plan_selection(mixture: Mixture, selection: Selection, tokens: int, write: b
                 realised=realised[name],
                 max_epochs=source.max_epochs,
                 epochs=needed[name] / measured[name].num_windows,
+                changes=counts[name].changes,
             )
             for name, source in mixture.sources.items()
         ),

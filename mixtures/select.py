@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from mixtures.candidates import Unclaimed, candidates, heldout_hashes
 from mixtures.copies import first_of_each, preferred_order, without_near
+from mixtures.edited import Changes, apply
 from mixtures.packing import Documents
 from mixtures.spec import Mixture
 from mixtures.tokens import TokenShards, tokenizer_of
@@ -38,6 +39,7 @@ class SourceCounts:
     documents: int  # these stay
     num_tokens: int
     num_bytes: int
+    changes: Changes  # by edits; what these leave empty does not stay
 
 
 @dataclass(frozen=True)
@@ -113,6 +115,12 @@ def _select(
                 f'predicate with `assay sql {roots[source.corpus]} "select count(*) from documents '
                 'where ..."`'
             )
+        chosen, changes = apply(roots[source.corpus], tokenizer, mixture.edits, chosen)
+        if not len(chosen):
+            raise ConfigError(
+                f"source {name!r} has no document left: its edits ({', '.join(mixture.edits)}) "
+                f"leave nothing of all {changes.emptied}; name fewer edits, or widen its `where`"
+            )
         documents[name] = chosen
         counts.append(
             SourceCounts(
@@ -123,6 +131,7 @@ def _select(
                 documents=len(chosen),
                 num_tokens=int(chosen.num_tokens.sum()),
                 num_bytes=int(chosen.num_bytes.sum()),
+                changes=changes,
             )
         )
     return Selection(
@@ -190,6 +199,7 @@ def locate(root: Path, tokenizer: str, rows: pa.Table) -> Documents:
         row=row,
         num_tokens=num_tokens,
         num_bytes=np.asarray(rows["num_bytes"])[order],
+        edits=np.zeros(len(ids), "V16"),
     )
 
 

@@ -5,15 +5,15 @@ Keys whose parts come later stand in the schema already and are refused with a c
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from pipeline import finished, store
 from pipeline.amounts import Amount
-from pipeline.config import ConfigError, Settings, load
+from pipeline.config import ConfigError, Settings, load, suggestion
+from pipeline.corpus import manifest
 from pipeline.objects import is_url
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
@@ -53,7 +53,7 @@ class Mixture(Settings):
     seed: int = Field(0, ge=0, lt=2**63)  # of the order of documents, and of windows
     unique: Unique = "near"  # over all sources of the mixture, after every `where`
     prefer: tuple[str, ...] = ()  # which copy stays: SQL order; true before false, larger by `desc`
-    edits: tuple[str, ...] = ()
+    edits: tuple[str, ...] = ()  # of the corpora, to be made; where two overlap the first counts
     sources: dict[Name, Source] = Field(min_length=1)
     overlap: Literal["error", "first"] = "error"  # a document that two sources select
     phases: tuple[Phase, ...] = ()
@@ -62,16 +62,13 @@ class Mixture(Settings):
     def _corpora_are_known(self) -> Mixture:
         for name, source in self.sources.items():
             if source.corpus not in self.corpora:
-                known = list(self.corpora)
-                near = difflib.get_close_matches(source.corpus, known, n=1, cutoff=0.5)
-                hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
+                hint = suggestion(source.corpus, self.corpora)
                 raise ValueError(f"source {name!r}: no corpus {source.corpus!r}; {hint}")
         return self
 
     @model_validator(mode="after")
     def _parts_that_come_later(self) -> Mixture:
         later = {
-            "edits": bool(self.edits),
             "phases": bool(self.phases),
             "cap": any(source.cap for source in self.sources.values()),
         }
@@ -87,10 +84,33 @@ class Mixture(Settings):
             )
         return self
 
+    @field_validator("edits")
+    @classmethod
+    def _each_once(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        if len(set(names)) < len(names):
+            raise ValueError("a name stands twice; name each once")
+        return names
+
     def weights(self) -> dict[str, float]:
         """Requested share of each source; they sum to 1."""
         total = sum(source.weight for source in self.sources.values())
         return {name: source.weight / total for name, source in self.sources.items()}
+
+
+def _require_edits(path: Path, mixture: Mixture, corpus: str, root: Path) -> None:
+    """Refuse edits that a corpus does not have."""
+    known = manifest(root).get("edits", []) if mixture.edits else []
+    unknown = [name for name in mixture.edits if name not in known]
+    if not unknown:
+        return
+    from filters.editors import EDITORS  # loads numba: 0.5 s, for this message alone
+
+    name = unknown[0]
+    hint = suggestion(name, known or EDITORS)
+    if name in EDITORS:
+        wanted = ", ".join([*known, name])
+        hint = f"add `edits: [{wanted}]` to its corpus.yaml and call `assay prepare`"
+    raise ConfigError(f"{path}: key `edits`: corpus {corpus!r} has no edits {name!r}; {hint}")
 
 
 def load_mixture(path: str | Path) -> Mixture:
@@ -110,4 +130,6 @@ def load_mixture(path: str | Path) -> Mixture:
                 + (f"the corpus at {folder} is not finished" if begun else f"no corpus at {folder}")
                 + "; make one with `assay prepare corpus.yaml`"
             )
+    for name in dict.fromkeys(source.corpus for source in mixture.sources.values()):
+        _require_edits(path, mixture, name, Path(corpora[name]))
     return mixture.model_copy(update={"corpora": corpora})

@@ -65,9 +65,14 @@ class TokenShards:
             self._whole.add(part)
 
     def gather(
-        self, part: np.ndarray, row: np.ndarray, num_tokens: np.ndarray, at: np.ndarray
-    ) -> np.ndarray:
-        """The ids of the documents (part, row), each put at its place `at` of one row of ids.
+        self,
+        part: np.ndarray,
+        row: np.ndarray,
+        num_tokens: np.ndarray,
+        at: np.ndarray,
+        out: np.ndarray,
+    ) -> None:
+        """Put the ids of the documents (part, row), each at its place `at`, into one row of ids.
 
         Reads shard by shard in the order of rows, so that a cold map is read forwards.
 
@@ -78,7 +83,6 @@ class TokenShards:
         """
         for number in np.unique(part).tolist():
             self._require_whole(number)
-        out = np.empty(int(num_tokens.sum()), dtype=self.dtype)
         order = np.lexsort((row, part))
         borders = np.flatnonzero(np.diff(part[order])) + 1
         for group in np.split(order, borders) if len(order) else []:
@@ -91,7 +95,6 @@ class TokenShards:
                 f"token id {out[bad]}, but the tokenizer has {self.vocab_size} tokens; tokenize "
                 "again: delete this file and call `assay prepare`"
             )
-        return out
 
     def _copy(self, part: int, rows: np.ndarray, at: np.ndarray, out: np.ndarray) -> None:
         from kernels.ranges import copy_ranges  # loads numba: 0.5 s, to pack alone

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -165,6 +165,13 @@ def _expected(item: Any) -> str:
 def _nearest(value: str, known: Sequence[str]) -> str:
     near = difflib.get_close_matches(value, known, n=1, cutoff=0.5)
     return f"; did you mean `{near[0]}`?" if near else ""
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """The end of an error about a name that is not known."""
+    names = list(known)
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(names)}"
 
 
 def _known_keys(model: Any, location: tuple[Any, ...]) -> list[str]:

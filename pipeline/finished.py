@@ -18,7 +18,8 @@ from pipeline import store
 from pipeline.objects import is_url
 
 FOLDER = ".finished"
-NOT_READ = ("joins", "cut", "packed")  # by stages alone; packed selections stay where they are
+# Read by stages alone; and what mixtures made, which stays where it is.
+NOT_READ = ("joins", "cut", "packed", "edited")
 MANIFEST = "corpus.json"
 State = tuple[int, int] | None  # of corpus.json: inode, time
 

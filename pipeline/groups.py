@@ -5,15 +5,14 @@ rules that change text, which `edits` names.
 
 from __future__ import annotations
 
-import difflib
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from filters import classifier
 from filters.editors import EDITORS, Editor
 from filters.signals import GROUPS, Group
 from pipeline import schema
-from pipeline.config import ConfigError
+from pipeline.config import ConfigError, suggestion
 from pipeline.settings import CorpusSettings
 
 # Measured of every corpus: what the engine's speed is stated with.
@@ -50,7 +49,7 @@ def groups(settings: CorpusSettings) -> dict[str, Group]:
     for named in settings.signals:
         for name in SETS.get(named, (named,)):
             if name not in GROUPS:
-                hint = nearest(name, (*SETS, *GROUPS))
+                hint = suggestion(name, (*SETS, *GROUPS))
                 raise ConfigError(f"key `signals`: no group {name!r}; {hint}")
             found[name] = GROUPS[name]
     for key, make in MAKERS.items():
@@ -73,11 +72,5 @@ def editors(settings: CorpusSettings) -> dict[str, Editor]:
     """
     for name in settings.edits:
         if name not in EDITORS:
-            raise ConfigError(f"key `edits`: no edits {name!r}; {nearest(name, EDITORS)}")
+            raise ConfigError(f"key `edits`: no edits {name!r}; {suggestion(name, EDITORS)}")
     return {name: EDITORS[name] for name in settings.edits}
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """The hint of an error about a name that is not known."""
-    near = difflib.get_close_matches(name, known := list(known), n=1, cutoff=0.5)
-    return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"

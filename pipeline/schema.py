@@ -137,6 +137,11 @@ def tokens(dtype: pa.DataType) -> pa.Schema:
     return pa.schema([("ids", pa.large_list(dtype))])
 
 
+def edited_tokens(dtype: pa.DataType) -> pa.Schema:
+    """Token ids of documents as edits left them; no ids where no text is left."""
+    return pa.schema([("key", HASH), ("ids", pa.large_list(dtype))])  # key: of content and edits
+
+
 def windows(dtype: pa.DataType, sequence_length: int) -> pa.Schema:
     """Packed windows: `sequence_length + 1` ids, document starts inside, ids of the documents."""
     return pa.schema(

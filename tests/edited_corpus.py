@@ -27,12 +27,16 @@ def text(n: int) -> str:
     return found[:middle] + mail + found[middle:] if n % 4 < 2 else found
 
 
-def prepare(folder: Path) -> Path:
-    """Inputs, tokenizer and corpus in `folder`; returns the folder of the corpus."""
+def write_texts(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     rows = [{"id": f"{n}", "text": text(n)} for n in range(DOCUMENTS + 1)]
     lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     (folder / "tales.jsonl").write_text(lines, "utf-8")
+
+
+def prepare(folder: Path) -> Path:
+    """Inputs, tokenizer and corpus in `folder`; returns the folder of the corpus."""
+    write_texts(folder)
     settings = folder / "corpus.yaml"
     settings.write_text(SETTINGS, "utf-8")
     tokenizer = folder / "tokenizer.json"

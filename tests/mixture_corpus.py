@@ -154,5 +154,6 @@ def write_tokens(
         row=number % shard_rows,
         num_tokens=np.array([len(text) for text in texts], np.int64),
         num_bytes=np.array([2 * len(text) for text in texts], np.int64),
+        edits=np.zeros(len(texts), "V16"),
     )
     return documents.take(np.array(sorted(range(len(texts)), key=names.__getitem__), np.int64))

@@ -1,22 +1,24 @@
 """`assay gc`: what nothing refers to, shown; with --delete, removed.
 
-Of a finished corpus that nobody holds: packed selections that no run and no mixture means, token
-ids of former tokenizers, signal groups and plain shards that the settings no longer name, parts
-that no commit record names, and what killed attempts left. Held-out sets are never touched. What
+Of a finished corpus that nobody holds: packed selections that no run and no mixture means, tokens
+of edited documents that no mixture means, token ids of former tokenizers, signal groups, edits and
+plain shards that the settings no longer name, parts that no commit record names, and what killed
+attempts left. Held-out sets are never touched. What
 it cannot read counts as used. Of a corpus on a store: objects that its manifest does not name.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import fcntl
 import shutil
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from mixtures import edited_tokens
 from mixtures.packed import Packing
 from mixtures.packing import selection_hash
 from mixtures.select import select
@@ -101,7 +103,7 @@ def remove(place: str) -> None:
         path.unlink(missing_ok=True)
 
 
-@contextmanager
+@contextlib.contextmanager
 def _packing_held(root: Path) -> Iterator[None]:
     """Nobody packs a selection of this corpus meanwhile: runs pack without holding the corpus."""
     if not (root / "packed").exists():
@@ -126,6 +128,7 @@ def garbage(root: Path, found: Inventory) -> list[Garbage]:
         known = manifest(root)
         left += [(p, "left by a killed attempt") for p in sorted(root.glob(".finished*"))]
         left += _packed(root, found)
+        left += _edited(root, found)
         left += _tokens(root, known["tokenizer"]["hash"], found)
         left += _unnamed(root, "signals", {"normalize", *known["signals"]})
         left += _unnamed(root, "edits", set(known.get("edits", ())))
@@ -157,6 +160,19 @@ def _packed(root: Path, found: Inventory) -> list[tuple[Path, str]]:
         (path, "no run or mixture means this selection")
         for path in sorted((root / "packed").glob("[!.]*"))
         if path.name not in meant
+    ]
+
+
+def _edited(root: Path, found: Inventory) -> list[tuple[Path, str]]:
+    """Tokens of edited documents that no mixture means; they are made again when one asks."""
+    meant = set()
+    for mixture in found.mixtures_of(root):
+        with contextlib.suppress(ValueError):
+            meant.add(edited_tokens.folder_of(root, load_mixture(mixture).edits))
+    return [
+        (path, "tokens of edited documents that no mixture means")
+        for path in sorted(root.glob(f"{edited_tokens.FOLDER}/*"))
+        if path not in meant
     ]
 
 

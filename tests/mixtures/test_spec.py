@@ -4,9 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mixture_corpus import Doc, Tiny, write_corpus
 
 from mixtures.spec import Mixture, load_mixture
 from pipeline.config import ConfigError, check
+from pipeline.files import read_json, write_json
 
 BASE: dict[str, Any] = {
     "corpora": {"web": "runs/web", "books": "runs/books"},
@@ -35,7 +37,7 @@ def test_weights_are_shares(tmp_path: Path) -> None:
         ({"sources": {"a": {"from": "web", "wight": 1}}}, "did you mean `weight`?"),
         ({"sources": {"a": {"from": "web", "weight": 0}}}, "key `sources.a.weight`: "),
         ({"sources": {"a": {"from": "web", "weight": float("inf")}}}, "key `sources.a.weight`: "),
-        ({"edits": ["privacy"]}, "key `edits` is planned but not built yet"),
+        ({"edits": ["privacy", "privacy"]}, "key `edits`: a name stands twice; name each once"),
         ({"phases": [{"until": "8B"}]}, "key `phases` is planned but not built yet"),
         (
             {"sources": {"a": {"from": "web", "cap": {"by": "domain", "max_share": 0.1}}}},
@@ -65,3 +67,22 @@ def test_a_corpus_that_is_not_there_is_named(tmp_path: Path) -> None:
     )
     with pytest.raises(ConfigError, match=r"key `corpora.web`: no corpus at .*runs/web; make one"):
         load_mixture(path)
+
+
+def test_edits_are_those_of_the_corpora(tmp_path: Path) -> None:
+    root = write_corpus(tmp_path / "web", Tiny([Doc("a")]))
+    path = tmp_path / "mixture.yaml"
+
+    def refused(edits: str, of_corpus: list[str]) -> str:
+        write_json(root / "corpus.json", read_json(root / "corpus.json") | {"edits": of_corpus})
+        rest = "corpora: {web: web}\nsequence_length: 8\nsources: {all: {from: web}}\n"
+        path.write_text(f"edits: [{edits}]\n{rest}", "utf-8")
+        with pytest.raises(ConfigError) as error:
+            load_mixture(path)
+        return str(error.value).removeprefix(f"{path}: key `edits`: corpus 'web' has no edits ")
+
+    assert refused("privcy", ["privacy"]) == "'privcy'; did you mean 'privacy'?"
+    assert refused("lines", ["privacy"]) == "'lines'; known: privacy"
+    assert refused("privacy", ["own"]) == (
+        "'privacy'; add `edits: [own, privacy]` to its corpus.yaml and call `assay prepare`"
+    )

@@ -96,6 +96,7 @@ def test_what_nothing_refers_to_goes_and_nothing_else(
         "stats/tokens/former/part-00000.json",
         "signals/dropped/part-00000.parquet",
         "edits/dropped/part-00000.parquet",
+        "edited/0123/part-00000.4567.arrow",
         "documents/part-00077.parquet",
         "documents/.part-00003.parquet.12.tmp",
         "cut/0123/part-00000",
