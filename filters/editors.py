@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from filters import privacy
+from filters import boilerplate, privacy
 from filters.edits import Edits
 from filters.segments import Texts
 from filters.signals import Columns
@@ -28,4 +28,7 @@ class Editor:
 
 EDITORS: dict[str, Editor] = {
     "privacy": Editor(privacy.find, ("filters.privacy",)),
+    "boilerplate": Editor(
+        boilerplate.find, ("filters.boilerplate",), ("words/chrome.toml",), ("kind",)
+    ),
 }

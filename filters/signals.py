@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from filters import broken, c4, fineweb, gopher, language
+from filters import boilerplate, broken, c4, fineweb, gopher, language
 from filters.columns import Signal
 from filters.segments import Texts
 
@@ -45,4 +45,11 @@ GROUPS: dict[str, Group] = {
     "c4": Group(c4.measure, c4.COLUMNS, ("filters.c4",)),
     "fineweb": Group(fineweb.measure, fineweb.COLUMNS, ("filters.fineweb",)),
     "broken": Group(broken.measure, broken.COLUMNS, ("filters.broken",)),
+    "boilerplate": Group(
+        boilerplate.measure,
+        boilerplate.COLUMNS,
+        ("filters.boilerplate",),
+        ("words/chrome.toml",),
+        ("kind",),
+    ),
 }

@@ -1,0 +1,99 @@
+"""Page chrome: which lines stand around a text and are none of it. The table: words/chrome.toml.
+
+A rule judges a whole line, never a piece of one, and where it stands: rules that could take a line
+of prose look only at the edges of a page. The functions here are the definition;
+filters/boilerplate.py finds the same lines in a batch.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from kernels.han import TRADITIONAL_TO_SIMPLIFIED
+
+PATH = Path(__file__).with_name("words") / "chrome.toml"
+HEAD_LINES, FOOT_LINES = 8, 12  # with text: the edges of a page
+
+
+@dataclass(frozen=True)
+class Rule:
+    """As in the file; its head says what they mean."""
+
+    longest: int
+    keys: tuple[str, ...]
+    pattern: re.Pattern[str]
+    examples: tuple[str, ...]
+    edge: bool
+
+
+def _rules() -> dict[str, Rule]:
+    read = tomllib.loads(PATH.read_text(encoding="utf-8"))
+    pieces: dict[str, str] = {}
+
+    def filled(pattern: str) -> str:
+        return re.sub(r"<([a-z]+)>", lambda match: pieces[match[1]], pattern)
+
+    for name, piece in read["pieces"].items():
+        pieces[name] = filled(piece if isinstance(piece, str) else f"(?:{'|'.join(piece)})")
+    return {
+        name: Rule(
+            rule["longest"],
+            tuple(rule["keys"]),
+            re.compile("|".join(map(filled, rule["patterns"]))),
+            tuple(rule["examples"]),
+            rule.get("edge", False),
+        )
+        for name, rule in read["rules"].items()
+    }
+
+
+RULES = _rules()
+
+
+def _folded_chars() -> npt.NDArray[np.uint32]:
+    """Each character as the rules see it: lower case, simplified, of the usual width."""
+    found = np.arange(0x110000, dtype=np.uint32)
+    found[0xFF01:0xFF5F] -= 0xFEE0
+    found[[0x3000, 0xA0, 9]] = 32
+    for traditional, simplified in TRADITIONAL_TO_SIMPLIFIED.items():
+        found[ord(traditional)] = ord(simplified)
+    found[65:91] += 32
+    found[0xFF21:0xFF3B] += 32
+    return found
+
+
+FOLDED = _folded_chars()
+
+
+def folded(line: str) -> str:
+    """A line as the rules see it, character by character."""
+    codes = np.frombuffer(line.encode("utf-32-le"), np.uint32)
+    return FOLDED[codes].tobytes().decode("utf-32-le")
+
+
+def takes(name: str, line: str) -> bool:
+    """Does a pattern of the rule match the whole line?"""
+    return RULES[name].pattern.fullmatch(" ".join(folded(line).split())) is not None
+
+
+def rule_of(line: str, edge: bool) -> str:
+    """The first rule that takes a line, which stands at an edge of its page or not; "" if none."""
+    for name, rule in RULES.items():
+        fits = (edge or not rule.edge) and len(line) <= rule.longest
+        if fits and any(_stands(key, folded(line)) for key in rule.keys) and takes(name, line):
+            return name
+    return ""
+
+
+def _stands(key: str, line: str) -> bool:
+    """Does the key stand in the line, and where it begins in ASCII, not within an ASCII word?"""
+    at = line.find(key)
+    while at > 0 and key[0].isascii() and line[at - 1].isascii() and line[at - 1].isalnum():
+        at = line.find(key, at + 1)
+    return at >= 0
