@@ -1,4 +1,4 @@
-"""Views by source and by domain, and of the lines that documents repeat.
+"""Views by source and by domain, of the lines that documents repeat, and of labels.
 
 What is dear is worked out when it is named: medians read every signal, repeated lines all text.
 """
@@ -11,7 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.corpus import part_paths
+from pipeline.finished import home
 from pipeline.relations import FLAT_GROUPS, Corpus
+from pipeline.seeing.labels import read as read_labels
 from pipeline.syntax import quoted
 
 SHORTEST_LINE = 6  # characters; shorter ones repeat by chance: "}", "Note:"
@@ -35,6 +37,12 @@ def lines(corpus: Corpus) -> str:
     """One row for each line that stands in more than one document of a domain or source."""
     del corpus
     return f"{_repeated('source, domain')} order by documents desc, line"
+
+
+def labels(corpus: Corpus) -> str:
+    """One row a label of a reviewer."""
+    corpus.connection.register("labels of the corpus", read_labels(home(corpus.root)))
+    return 'select * from "labels of the corpus"'
 
 
 def _repeated(by: str) -> str:

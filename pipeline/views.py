@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from filters.presets import expression
 from pipeline import schema
-from pipeline.places import domains, lines, sources
+from pipeline.places import domains, labels, lines, sources
 from pipeline.relations import FLAT_GROUPS, LANGUAGES, NOT_MERGED, Corpus, View, numbered
 from pipeline.syntax import quoted, text_literal
 from pipeline.totals import costs, shards, stages, timings
@@ -183,6 +183,7 @@ STANDARD_VIEWS: Mapping[str, View] = {
     "sources": sources,
     "domains": domains,
     "lines": lines,
+    "labels": labels,
     "stages": stages,
     "timings": timings,
     "costs": costs,

@@ -26,6 +26,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "sql": ("mixtures.commands:sql", "ask a corpus with one SELECT"),
     "inspect": ("pipeline.inspect:main", "one document with all that is known about it"),
     "sample": ("pipeline.seeing.sample:main", "random documents that a predicate keeps and drops"),
+    "review": ("pipeline.seeing.review:main", "label documents by hand, blind, key by key"),
     "compare": ("pipeline.seeing.compare:main", "what is new, gone and other in a second corpus"),
     "attach": ("pipeline.attach:main", "add your own columns to a corpus"),
     "tokenizer": ("pipeline.tokenizer_commands:main", "a tokenizer trained on your own inputs"),

@@ -1,0 +1,135 @@
+"""Labels by hand: which documents, which keys, what stays, what they say."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from pipeline.config import ConfigError
+from pipeline.corpus import CorpusError
+from pipeline.seeing import labels, review
+from pipeline.seeing.agreement import weighted_kappa, wilson
+from pipeline.seeing.asking import Row, rows
+from pipeline.seeing.rubrics import RUBRICS, Rubric, rubric
+
+KEEP = RUBRICS["keep"]
+
+
+@pytest.fixture
+def corpus(many_parts: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(many_parts, tmp_path / "corpus"))
+
+
+def typed(keys: str) -> Callable[[], str]:
+    left: Iterator[str] = iter(keys)
+    return lambda: next(left, "")
+
+
+def chosen(corpus: Path, n: int, per: str | None = None, reviewer: str = "ann") -> list[Row]:
+    return review.choose(corpus, None, n, per, 0, reviewer, KEEP)
+
+
+def given(corpus: Path) -> dict[str, float]:
+    return {row["content_hash"]: row["label"] for row in labels.read(corpus).to_pylist()}
+
+
+def test_each_key_is_a_label_at_once(corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = chosen(corpus, 4)
+    assert review.label(corpus, found, "ann", KEEP, typed("yxns y")) == 3
+    contents = [row["content_hash"] for row in found]
+    assert given(corpus) == {contents[0]: 1.0, contents[1]: 0.0, contents[3]: 1.0}
+    shown = capsys.readouterr().out
+    assert "1 of 4" in shown
+    assert "tales" not in shown, "blind: no source"
+    in_sql = rows(corpus, "select reviewer, rubric, count(*) as n from labels group by all")
+    assert in_sql == [{"reviewer": "ann", "rubric": "keep/1", "n": 3}]
+
+
+def test_undo_takes_the_last_label_back(corpus: Path) -> None:
+    found = chosen(corpus, 2)
+    review.label(corpus, found, "ann", KEEP, typed("yunq"))
+    assert given(corpus) == {found[0]["content_hash"]: 0.0}
+    assert review.label(corpus, found, "ann", KEEP, typed("")) == 0, "end of input ends"
+
+
+def test_a_reviewer_is_asked_once_and_another_too(corpus: Path) -> None:
+    first = chosen(corpus, 3)
+    review.label(corpus, first, "ann", KEEP, typed("yy"))
+    assert chosen(corpus, 3) == first[2:]
+    assert chosen(corpus, 3, reviewer="bob") == first
+
+
+def test_so_many_of_each_source(corpus: Path) -> None:
+    found = chosen(corpus, 2, per="source")
+    by_id = {row["id"]: row["source"] for row in rows(corpus, "select id, source from documents")}
+    assert sorted(by_id[row["id"]] for row in found) == ["tales-en"] * 2 + ["tales-zh"] * 2
+
+
+def test_what_labels_say(corpus: Path) -> None:
+    found = rows(corpus, "select distinct content_hash, lang from documents order by 1 limit 40")
+    english = [row["content_hash"] for row in found if row["lang"] == "en"]
+    for reviewer in ("ann", "bob"):
+        said = {row["content_hash"]: float(row["lang"] == "zh") for row in found}
+        labels.append(corpus, reviewer, KEEP.id, said)
+    lines = review.summary(corpus, corpus, KEEP, "lang = 'en'")
+    low, high = wilson(len(english), len(english))
+    rate = f"bad {len(english)} of {len(english)}, {low:.0%} to {high:.0%}"
+    assert f"  tales-en                 {rate}" in lines
+    assert f"  selected by lang = 'en': {rate}" in lines
+    assert lines[-1] == "  ann and bob: the same label for 40 of 40, weighted kappa 1.00"
+    with pytest.raises(ConfigError, match="no labels of rubric education/1; there are some of kee"):
+        review.summary(corpus, corpus, RUBRICS["education"], None)
+
+
+def test_a_line_that_a_kill_cut_is_left_out_and_a_damaged_one_named(tmp_path: Path) -> None:
+    labels.append(tmp_path, "ann", "keep/1", {"a" * 32: 1.0})
+    path = tmp_path / "labels" / "ann.jsonl"
+    with open(path, "a") as file:
+        file.write('{"content_hash": "bb')
+    assert given(tmp_path) == {"a" * 32: 1.0}
+    labels.append(tmp_path, "ann", "keep/1", {"b" * 32: 0.0})
+    assert given(tmp_path) == {"a" * 32: 1.0, "b" * 32: 0.0}
+    with open(path, "a") as file:
+        file.write("{}\n")
+    with pytest.raises(CorpusError, match="line 3 is no label"):
+        labels.read(tmp_path)
+
+
+def test_wilson_and_kappa() -> None:
+    low, high = wilson(8, 10)
+    assert (round(low, 4), round(high, 4)) == (0.4902, 0.9433)  # Wilson 1927
+    assert wilson(0, 0) == (0.0, 1.0)
+    assert weighted_kappa([0, 1, 1, 0], [0, 1, 1, 0]) == 1.0
+    assert weighted_kappa([0, 0, 1, 1], [0, 1, 0, 1]) == 0.0
+    assert weighted_kappa([1, 1], [1, 1]) == 0.0
+    # 45 yes-yes, 15 no-no, 25 and 15 apart: Cohen's kappa .1304
+    a = [1.0] * 70 + [0.0] * 30
+    b = [1.0] * 45 + [0.0] * 25 + [1.0] * 15 + [0.0] * 15
+    assert round(weighted_kappa(a, b), 4) == 0.1304
+
+
+def test_rubrics(tmp_path: Path) -> None:
+    path = tmp_path / "own.yaml"
+    path.write_text("{name: own, version: 2, question: q, keys: {a: 1, b: 0}}")
+    assert rubric(str(path)) == Rubric(name="own", version=2, question="q", keys={"a": 1, "b": 0})
+    with pytest.raises(ConfigError, match="no rubric 'kep'; known: keep"):
+        rubric("kep")
+    path.write_text("{name: own, question: q, keys: {q: 1, b: 0}}")
+    with pytest.raises(ConfigError, match="'q' is no key for an answer"):
+        rubric(str(path))
+
+
+def test_the_verb(
+    corpus: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(review, "_keys", lambda: typed("ny"))
+    assert review.main([str(corpus), "-n", "2", "--reviewer", "ann"]) == 0
+    assert "keep/1: 2 labels of 2 documents" in capsys.readouterr().out
+    lines = (corpus / "labels" / "ann.jsonl").read_text().splitlines()
+    assert [json.loads(line)["label"] for line in lines] == [0.0, 1.0]
+    with pytest.raises(SystemExit):
+        review.main([str(corpus), "--reviewer", "a/b"])
