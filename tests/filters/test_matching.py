@@ -27,7 +27,7 @@ definition = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(definition)
 
 PHRASES = (
-    "口交 做爱 微信 加v vx +v 色情 色情网站 性交 支那 性爱 阴道 赌博 约炮 91 国人 don't".split()
+    "口交 做爱 微信 加v vx +v 色情 色情网站 性交 支那 性爱 阴道 赌博 约炮 91 国人".split()
 )
 FORMS = [
     *(Form(i, phrase) for i, phrase in enumerate(PHRASES)),

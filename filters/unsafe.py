@@ -1,0 +1,123 @@
+"""Signal group `unsafe`: how much a text speaks like pornography, gambling, violence, hate, fraud.
+
+By phrases of words/unsafe.tsv, in Chinese and English; a text is none of it because it names it
+once. Of a category
+
+    score = density / (density + HALF) x (SINGLE if one entry was found, 1 if several)
+    density = 1,000 x hits / words, of which a text has at least FEWEST_WORDS
+
+so one hit in a message of 50 words has .54, ten different ones in an article of 1,000 words .56, two
+.2. An entry of strength `together` stands in clean text too (the rate from which it does so is in
+benchmarks/word_lists.py, which set it); it is a hit only within NEAR bytes of a hit of its category
+that is of strength `alone`. Phrases of strength `ordinary` are never part of a hit.
+
+Insults without a listed word are not found: see docs/filters.md.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from filters.columns import Signal
+from filters.evidence import distinct, listed
+from filters.matching import Automaton, Form, Matches, automaton, find
+from filters.segments import Texts
+
+CATEGORIES = ("pornography", "gambling", "violence", "hate", "fraud")
+ALONE, TOGETHER, ORDINARY = "alone", "together", "ordinary"
+HALF = 8.0  # hits in 1,000 words
+SINGLE = 0.75
+FEWEST_WORDS = 50
+NEAR = 200  # bytes: 66 Han characters, or 35 words
+
+FILE = Path(__file__).with_name("words") / "unsafe.tsv"
+SCORE = pa.float32()
+COLUMNS: dict[str, Signal] = {
+    **{
+        name: Signal(SCORE, "words", f"0..1: density and variety of phrases of {name}", "assay")
+        for name in CATEGORIES
+    },
+    "score": Signal(SCORE, "words", "the largest of these", "assay"),
+    "words": Signal(
+        pa.list_(pa.string()), "entries", "category:phrase, at most 8, most frequent first", "assay"
+    ),
+}
+
+
+class Entries(NamedTuple):
+    phrases: list[str]
+    categories: npt.NDArray[np.int64]  # number in CATEGORIES
+    alone: npt.NDArray[np.bool_]
+    automaton: Automaton
+
+
+@functools.cache
+def entries(path: Path = FILE) -> Entries:
+    rows = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
+    listed = [row for row in rows if row[2] != ORDINARY]
+    phrases = [row[0] for row in listed]
+    categories = [CATEGORIES.index(row[1]) for row in listed]
+    return Entries(
+        phrases,
+        np.array(categories),
+        np.array([row[2] == ALONE for row in listed]),
+        automaton(
+            [Form(i, phrase) for i, phrase in enumerate(phrases)],
+            categories,
+            [row[0] for row in rows if row[2] == ORDINARY],
+        ),
+    )
+
+
+def measure(texts: Texts, columns: Mapping[str, pa.Array]) -> Mapping[str, pa.Array | np.ndarray]:
+    """All columns of `COLUMNS` for a batch; see filters/signals.py."""
+    known = entries()
+    num_texts, num_categories = len(texts), len(CATEGORIES)
+    found = find(texts, known.automaton)
+    hits = _hits(found, known)
+    texts_of, entries_of = found.texts[hits], found.entries[hits]
+
+    def per_category(of: npt.NDArray[np.int64], which: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+        cells = of * num_categories + known.categories[which]
+        counts = np.bincount(cells, minlength=num_texts * num_categories)
+        return counts.reshape(num_texts, num_categories)
+
+    different = distinct(texts_of, entries_of, len(known.phrases))
+    words = np.maximum(np.diff(texts.segments.words.offsets), FEWEST_WORDS)
+    density = 1000 * per_category(texts_of, entries_of) / words[:, None]
+    scores = density / (density + HALF)
+    scores = np.where(per_category(*different) == 1, SINGLE * scores, scores).astype(np.float32)
+    names = [
+        f"{CATEGORIES[category]}:{phrase}"
+        for phrase, category in zip(known.phrases, known.categories, strict=True)
+    ]
+    return {
+        **{name: scores[:, i].copy() for i, name in enumerate(CATEGORIES)},
+        "score": scores.max(axis=1, initial=0),
+        "words": listed(*different, names, num_texts),
+    }
+
+
+def _hits(found: Matches, known: Entries) -> npt.NDArray[np.bool_]:
+    """Which of the matches count."""
+    alone = known.alone[found.entries]
+    hits = alone.copy()
+    categories = known.categories[found.entries]
+    for category in range(len(CATEGORIES)):
+        weak = np.flatnonzero(~alone & (categories == category))
+        strong = np.flatnonzero(alone & (categories == category))
+        if not (len(weak) and len(strong)):
+            continue
+        after = np.searchsorted(strong, weak)
+        for neighbour in (strong[np.maximum(after - 1, 0)], strong[after % len(strong)]):
+            same = found.texts[neighbour] == found.texts[weak]
+            near = np.abs(found.begins[neighbour] - found.begins[weak]) <= NEAR
+            hits[weak] |= same & near
+    return hits
