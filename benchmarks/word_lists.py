@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from filters import unsafe
+from filters import disguises, unsafe
 from filters.matching import Form, automaton, find
 from filters.segments import Texts
 
@@ -38,8 +38,10 @@ FITTED = {
     "medical": ("medical-qa-zh",),
 }
 TESTED = {
-    "technical": ("d2l-zh", "trpl-zh", "hf-course", "tldr-pages")
-    + ("ethereum-eips-en", "rust-book-en", "rust-rfcs-en"),
+    "technical": (
+        *("d2l-zh", "trpl-zh", "hf-course", "tldr-pages"),
+        *("ethereum-eips-en", "rust-book-en", "rust-rfcs-en"),
+    ),
     "poems": ("poetry-yuding-quantangshi", "poetry-other-classics"),
     "reviews": ("nltk-movie-reviews",),
     "speeches": ("nltk-state-union",),
@@ -88,7 +90,7 @@ def write_strengths(texts: dict[str, Texts]) -> None:
     phrases = [row[0] for row in rows]
     ordinary = [row[0] for row in rows if row[2] == unsafe.ORDINARY]
     weak = np.zeros(len(rows), bool)
-    built = automaton([Form(i, p) for i, p in enumerate(phrases)], list(range(len(rows))), ordinary)
+    built = automaton(disguises.forms(phrases), list(range(len(rows))), ordinary)
     for names in FITTED.values():
         for name in names:
             counts = np.bincount(find(texts[name], built).entries, minlength=len(rows))
@@ -107,7 +109,7 @@ def share(flags: np.ndarray) -> str:
 
 
 def print_lists(texts: dict[str, Texts]) -> None:
-    """Share of the documents of each clean source with a hit, list by list, strength by strength."""
+    """Share of the documents of each clean source with a hit, by list and strength."""
     rows = [line.split("\t") for line in unsafe.FILE.read_text(encoding="utf-8").splitlines()]
     rows = [row for row in rows if row[2] != unsafe.ORDINARY]
     known = unsafe.entries()
@@ -137,7 +139,9 @@ def print_scores(texts: dict[str, Texts]) -> None:
 
 
 def print_labelled(rows: dict[str, list[tuple[str, str]]], texts: dict[str, Texts]) -> None:
-    print("\n| source | score | of it | recall .5 | recall .3 | false .5 | false .3 | precision .5 |")
+    print(
+        "\n| source | score | of it | recall .5 | recall .3 | false .5 | false .3 | precision .5 |"
+    )
     print("| --- " * 8 + "|")
     for source, (category, positive) in LABELLED.items():
         labels = np.array([label in positive for _, label in rows[source]])

@@ -23,11 +23,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from filters.han_words import REACH, HanWords, Values, han_words, is_word
+from filters.han_words import REACH, WORDS, HanWords, Values, han_words, is_word
 from filters.segments import Texts
 from filters.symbols import BLANK, DIGIT, GAP, HAN, LETTER, NOTHING, VALUE, Symbols, symbols
 from filters.text import next_char
 from kernels.compile import inner_kernel, kernel
+from kernels.han import SIMPLIFIED
 from kernels.hashing import HASH_PRIME, HASH_START, Bytes, ascii_letters, mix
 
 Keys = npt.NDArray[np.uint64]
@@ -35,6 +36,7 @@ Ints = npt.NDArray[np.int32]
 Positions = npt.NDArray[np.int64]
 Bits = npt.NDArray[np.uint8]
 
+FILES = (str(WORDS), str(SIMPLIFIED))  # what is found depends on them too
 LONGEST = 64  # symbols of a phrase
 MAX_GAP = 3  # characters between two symbols
 _FILTER_BITS = 18  # of a filter: 32 KB, the level-1 cache

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from filters import boilerplate, broken, c4, fineweb, gopher, language
+from filters import boilerplate, broken, c4, fineweb, gopher, language, unsafe
 from filters.columns import Signal
 from filters.segments import Texts
 
@@ -52,4 +52,5 @@ GROUPS: dict[str, Group] = {
         ("words/chrome.toml",),
         ("kind",),
     ),
+    "unsafe": Group(unsafe.measure, unsafe.COLUMNS, ("filters.unsafe",), unsafe.FILES),
 }

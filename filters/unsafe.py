@@ -6,10 +6,12 @@ once. Of a category
     score = density / (density + HALF) x (SINGLE if one entry was found, 1 if several)
     density = 1,000 x hits / words, of which a text has at least FEWEST_WORDS
 
-so one hit in a message of 50 words has .54, ten different ones in an article of 1,000 words .56, two
-.2. An entry of strength `together` stands in clean text too (the rate from which it does so is in
-benchmarks/word_lists.py, which set it); it is a hit only within NEAR bytes of a hit of its category
-that is of strength `alone`. Phrases of strength `ordinary` are never part of a hit.
+so one hit in a message of 50 words has .54; in an article of 1,000 words ten different ones have
+.56, two .2. A word is one of filters/text.py: each Han character is one.
+
+An entry of strength `together` stands in clean text too (benchmarks/word_lists.py set it, and has
+the rate from which it does); it is a hit only within NEAR bytes of an entry of its category of
+strength `alone`. Phrases of strength `ordinary` are never part of a hit.
 
 Insults without a listed word are not found: see docs/filters.md.
 """
@@ -25,9 +27,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from filters import disguises, matching
 from filters.columns import Signal
 from filters.evidence import distinct, listed
-from filters.matching import Automaton, Form, Matches, automaton, find
+from filters.matching import Automaton, Matches, automaton, find
 from filters.segments import Texts
 
 CATEGORIES = ("pornography", "gambling", "violence", "hate", "fraud")
@@ -38,21 +41,24 @@ FEWEST_WORDS = 50
 NEAR = 200  # bytes: 66 Han characters, or 35 words
 
 FILE = Path(__file__).with_name("words") / "unsafe.tsv"
+FILES = (str(FILE), str(disguises.FILE), *matching.FILES)
 SCORE = pa.float32()
 COLUMNS: dict[str, Signal] = {
     **{
-        name: Signal(SCORE, "words", f"0..1: density and variety of phrases of {name}", "assay")
+        name: Signal(
+            SCORE, "phrases per word", f"0..1: density and variety of phrases of {name}", "assay"
+        )
         for name in CATEGORIES
     },
-    "score": Signal(SCORE, "words", "the largest of these", "assay"),
+    "score": Signal(SCORE, "phrases per word", "the largest of these", "assay"),
     "words": Signal(
-        pa.list_(pa.string()), "entries", "category:phrase, at most 8, most frequent first", "assay"
+        pa.list_(pa.string()), "phrases", "category:phrase, at most 8, most frequent first", "assay"
     ),
 }
 
 
 class Entries(NamedTuple):
-    phrases: list[str]
+    names: list[str]  # category:phrase
     categories: npt.NDArray[np.int64]  # number in CATEGORIES
     alone: npt.NDArray[np.bool_]
     automaton: Automaton
@@ -61,15 +67,14 @@ class Entries(NamedTuple):
 @functools.cache
 def entries(path: Path = FILE) -> Entries:
     rows = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
-    listed = [row for row in rows if row[2] != ORDINARY]
-    phrases = [row[0] for row in listed]
-    categories = [CATEGORIES.index(row[1]) for row in listed]
+    counted = [row for row in rows if row[2] != ORDINARY]
+    categories = [CATEGORIES.index(row[1]) for row in counted]
     return Entries(
-        phrases,
+        [f"{row[1]}:{disguises.name(row[0])}" for row in counted],
         np.array(categories),
-        np.array([row[2] == ALONE for row in listed]),
+        np.array([row[2] == ALONE for row in counted]),
         automaton(
-            [Form(i, phrase) for i, phrase in enumerate(phrases)],
+            disguises.forms([row[0] for row in counted]),
             categories,
             [row[0] for row in rows if row[2] == ORDINARY],
         ),
@@ -89,19 +94,15 @@ def measure(texts: Texts, columns: Mapping[str, pa.Array]) -> Mapping[str, pa.Ar
         counts = np.bincount(cells, minlength=num_texts * num_categories)
         return counts.reshape(num_texts, num_categories)
 
-    different = distinct(texts_of, entries_of, len(known.phrases))
+    different = distinct(texts_of, entries_of, len(known.names))
     words = np.maximum(np.diff(texts.segments.words.offsets), FEWEST_WORDS)
     density = 1000 * per_category(texts_of, entries_of) / words[:, None]
     scores = density / (density + HALF)
     scores = np.where(per_category(*different) == 1, SINGLE * scores, scores).astype(np.float32)
-    names = [
-        f"{CATEGORIES[category]}:{phrase}"
-        for phrase, category in zip(known.phrases, known.categories, strict=True)
-    ]
     return {
         **{name: scores[:, i].copy() for i, name in enumerate(CATEGORIES)},
         "score": scores.max(axis=1, initial=0),
-        "words": listed(*different, names, num_texts),
+        "words": listed(*different, known.names, num_texts),
     }
 
 

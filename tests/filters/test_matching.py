@@ -26,9 +26,7 @@ assert _spec.loader is not None
 definition = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(definition)
 
-PHRASES = (
-    "口交 做爱 微信 加v vx +v 色情 色情网站 性交 支那 性爱 阴道 赌博 约炮 91 国人".split()
-)
+PHRASES = "口交 做爱 微信 加v vx +v 色情 色情网站 性交 支那 性爱 阴道 赌博 约炮 91 国人".split()
 FORMS = [
     *(Form(i, phrase) for i, phrase in enumerate(PHRASES)),
     Form(2, "威信", gapped=True),
