@@ -149,6 +149,11 @@ def report(argv: list[str]) -> int:
         help="documents that each rule fails, alone and given the others (default: every preset)",
     )
     how.add_argument(
+        "--alarms",
+        action="store_true",
+        help="one phrase over few domains, one template, one text in many copies (reads all text)",
+    )
+    how.add_argument(
         "--html",
         type=Path,
         metavar="FILE",
@@ -157,6 +162,7 @@ def report(argv: list[str]) -> int:
     arguments = parser.parse_args(argv)
     from pipeline.report import funnel, summary
     from pipeline.seeing import page, rules
+    from pipeline.seeing.alarms import alarms
 
     with reading(arguments.corpus) as root:
         if arguments.json:
@@ -164,6 +170,8 @@ def report(argv: list[str]) -> int:
         elif arguments.rules is not None:
             for preset in arguments.rules or rules.known_presets(root):
                 print("\n".join(rules.shown(rules.count(root, preset))))
+        elif arguments.alarms:
+            print("\n".join(alarms(root)) or "no alarm")
         elif arguments.html is not None:
             with replacing(arguments.html) as temporary:
                 temporary.write_text(page.page(root), "utf-8")

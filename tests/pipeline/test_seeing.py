@@ -7,11 +7,12 @@ from pathlib import Path
 
 import duckdb
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from filters.presets import PRESETS, reasons
 from pipeline.corpus import CorpusError
-from pipeline.seeing import compare, histograms, page, rules, sample
+from pipeline.seeing import alarms, compare, histograms, page, rules, sample
 from pipeline.seeing.asking import rows
 from pipeline.syntax import SqlError
 
@@ -159,6 +160,38 @@ def test_alarms_of_sources() -> None:
         "\nalarms",
         "  source a: kept share 90.0% -> 70.0% (noise 1.7%)",
         "  source d is new: 5 documents",
+    ]
+
+
+def test_alarms_of_a_template_a_burst_and_copies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Over tables made by hand: 100 pages of 12 domains."""
+    pages = [
+        {"source": "web", "content_hash": f"{n:032d}", "domain": f"d{n % 12}.example", "id": f"{n}"}
+        for n in range(100)
+    ]
+    repeated = [
+        {"source": "web", "domain": f"d{n}.example", "line": "All rights reserved", "documents": 5}
+        for n in range(7)
+    ]
+    repeated += [
+        {"source": "web", "domain": f"d{n}.example", "line": "cheap pills here", "documents": 10}
+        for n in range(2)
+    ]
+    clusters = [{"content_hash": f"{n:032d}", "cluster": "c" * 32} for n in range(25)]
+    tables = {"documents": pages, "lines": repeated, "clusters": clusters}
+    with duckdb.connect() as connection:
+        for name, table in tables.items():
+            connection.register(name, pa.Table.from_pylist(table))
+
+        def asked(_: Path, question: str) -> list[dict[str, object]]:
+            return list(connection.sql(question).to_arrow_table().to_pylist())
+
+        monkeypatch.setattr(alarms, "rows", asked)
+        told = alarms.alarms(Path())
+    assert told == [
+        "the line 'All rights reserved' stands in 35 documents (35%) of source web",
+        "the line 'cheap pills here' stands in 20 documents (20%) of source web, of 2 domains",
+        "near copies of one text are 25 documents (25%) of source web, cluster cccccccccccc",
     ]
 
 
