@@ -21,6 +21,7 @@ from filters.segments import Texts
 from filters.signals import GROUPS
 from kernels.cache import kept
 from pipeline import forks, heap, workers
+from pipeline.groups import DEFAULT
 from pipeline.literals import count_literals
 from pipeline.readers import jsonl_rows
 from pipeline.settings import Input, Near, Tokenizer
@@ -28,12 +29,15 @@ from pipeline.stages import encoder
 from pipeline.tokenizer_engines import loaded
 
 TEXTS = pa.array(["The mill stood by the river, and the road went past it.", "河边有一座磨坊。"])
+WANTED = json.loads(os.environ.get(workers.WANTED, "{}"))
+SIGNALS = WANTED.get("signals", DEFAULT)
+GROUPS_WANTED = [GROUPS[name] for name in SIGNALS if name in GROUPS]  # not those with own models
 LANGUAGES, NOTHING = pa.array(["en", "zh"]), pa.array(["", ""])
 
 
 def call_kernels() -> str:
     """Each that a worker calls, on next to nothing; returns a word for `forks.apart`."""
-    for group in GROUPS.values():
+    for group in GROUPS_WANTED:
         group.measure(Texts(TEXTS), {"lang": LANGUAGES, **dict.fromkeys(group.reads, NOTHING)})
     jsonl_rows.rows_of(0, b'{"text":"a"}\n{"text":"b"}\n', Input(source="warm", files=""))
     count_literals(TEXTS, ("<s>",))
@@ -53,11 +57,11 @@ def call_kernels() -> str:
 
 
 heap.settle()
-kept(*workers.COMPILED, lambda: forks.apart(call_kernels)().encode())
+kept(*workers.compiled(SIGNALS), lambda: forks.apart(call_kernels)().encode())
 call_kernels()
-if told := os.environ.get(workers.TOKENIZER):
-    settings, engine = json.loads(told)
-    loaded(engine, encoder(Tokenizer(**settings), engine).json)
+if "tokenizer" in WANTED:
+    engine = WANTED["engine"]
+    loaded(engine, encoder(Tokenizer(**WANTED["tokenizer"]), engine).json)
 gc.collect()
 heap.give_back()
 gc.freeze()  # a collection in a worker would write to the shared pages, and so copy them

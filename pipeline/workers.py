@@ -28,7 +28,7 @@ import sys
 import tempfile
 import threading
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from multiprocessing import forkserver, resource_tracker
 from multiprocessing.context import ForkServerProcess
 from typing import Any, ClassVar, NoReturn
@@ -45,6 +45,7 @@ from kernels.compile import FOLDER, ROOT
 from pipeline import forks, heap
 from pipeline.disk import KEPT
 from pipeline.failures import LESS_MEMORY
+from pipeline.groups import DEFAULT, groups
 from pipeline.stages import Job
 
 # It prints the trace of a failed step in each worker; the process that runs the pipeline tells.
@@ -56,9 +57,8 @@ gc.freeze()
 gc.set_threshold(100_000, 20, 20)
 
 WARM = "pipeline.warm"  # what a fork server loads before it forks
-COMPILED = ("warm", f"{FOLDER} {ROOT}".encode())  # tells that it has compiled all kernels before
 URN = "assay:environment:forked:v1"
-TOKENIZER = "ASSAY_WARM_TOKENIZER"  # tells the fork server which one its workers will want
+WANTED = "ASSAY_WARM"  # tells the fork server what its workers will want, as JSON: see `wanted`
 LOOK_SECONDS = 0.2  # how often the watch looks for requests to a worker that is dead
 TEMP_CHARS = 75  # of $TMPDIR: a socket's path may have 103 (macOS; Linux 107)
 LAST_SECONDS = 2.0  # in which the fork server tells of a worker whose streams broke
@@ -126,15 +126,29 @@ class ForkedWorker(worker_handlers.GrpcWorkerHandler):
             future.set(beam_fn_api_pb2.InstructionResponse(instruction_id=name, error=why))
 
 
+def wanted(job: Job) -> dict[str, Any]:
+    """What `pipeline.warm` loads beside what every worker needs."""
+    return {
+        "signals": list(groups(job.settings)),
+        "tokenizer": job.tokenizer.model_dump(),
+        "engine": job.engine,
+    }
+
+
+def compiled(signals: Sequence[str]) -> tuple[str, bytes]:
+    """The name under which it is kept that the kernels of these groups have been compiled."""
+    return "warm", f"{FOLDER} {ROOT} {sorted(signals)}".encode()
+
+
 @contextlib.contextmanager
 def watched(job: Job | None = None) -> Iterator[ForkedEnvironment]:
     """The environment for a run, whose workers are watched until it is over."""
     heap.give_back()
     lost.clear()
     if job is not None:
-        os.environ[TOKENIZER] = json.dumps([job.tokenizer.model_dump(), job.engine])
+        os.environ[WANTED] = json.dumps(wanted(job))
     heap.settle_children()
-    if find_kept(*COMPILED) is None:
+    if find_kept(*compiled(wanted(job)["signals"] if job else DEFAULT)) is None:
         print("kernels are compiled first, once a machine: half a minute or so", file=sys.stderr)
     # Ctrl-C in a terminal reaches all processes, and this one answers it: the fork server and its
     # workers inherit that SIGINT is blocked.
