@@ -13,7 +13,19 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from filters import boilerplate, broken, c4, fineweb, gopher, language, unsafe
+from filters import (
+    boilerplate,
+    broken,
+    c4,
+    chars,
+    fineweb,
+    gopher,
+    language,
+    lines,
+    markup,
+    repeats,
+    unsafe,
+)
 from filters.columns import Signal
 from filters.segments import Texts
 
@@ -44,6 +56,10 @@ GROUPS: dict[str, Group] = {
     "gopher": Group(gopher.measure, gopher.COLUMNS, ("filters.gopher",)),
     "c4": Group(c4.measure, c4.COLUMNS, ("filters.c4",)),
     "fineweb": Group(fineweb.measure, fineweb.COLUMNS, ("filters.fineweb",)),
+    "chars": Group(chars.measure, chars.COLUMNS, ("filters.chars",)),
+    "lines": Group(lines.measure, lines.COLUMNS, ("filters.lines",)),
+    "repeats": Group(repeats.measure, repeats.COLUMNS, ("filters.repeats",)),
+    "markup": Group(markup.measure, markup.COLUMNS, ("filters.markup",)),
     "broken": Group(broken.measure, broken.COLUMNS, ("filters.broken",)),
     "boilerplate": Group(
         boilerplate.measure,

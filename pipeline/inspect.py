@@ -179,20 +179,26 @@ def _presets(connection: duckdb.DuckDBPyConnection, row: Row) -> dict[str, list[
     for preset, rules in PRESETS.items():
         if not needs(preset) - {"language"} <= set(row) or "lang" not in row:
             continue
-        tests = ", ".join(f"not ({fails})" for _, fails in reasons(preset))
-        outcome = connection.execute(f"select {tests} from documents where id = ?", [row["id"]])
+        key = f"{row['lang']}-{row['lang_variant']}" if row["lang_variant"] else row["lang"]
+        asked = [rule.value for rule in rules] + [f"not ({fails})" for _, fails in reasons(preset)]
+        outcome = connection.execute(
+            f"select {', '.join(asked)} from documents where id = ?", [row["id"]]
+        )
+        answers = outcome.fetchall()[0]
         found[preset] = []
-        for rule, passes in zip(rules, outcome.fetchall()[0], strict=True):
-            group, _, column = rule.signal.partition(".")
-            bound = rule.bounds.get(row["lang"])
+        for rule, value, passes in zip(
+            rules, answers[: len(rules)], answers[len(rules) :], strict=True
+        ):
+            bound = rule.bound(key) if row["lang"] in rule.bounds else None
             found[preset].append(
                 {
-                    "signal": rule.signal,
-                    "value": row[group][column] if column else row[group],
+                    "signal": rule.name,
+                    "value": value,
                     "minimum": bound.minimum if bound else None,
                     "maximum": bound.maximum if bound else None,
                     "passes": passes,
                     "source": bound.source if bound else None,
+                    "correction": bound.correction if bound else None,
                 }
             )
     return found

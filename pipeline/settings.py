@@ -28,7 +28,7 @@ class Input(Settings):
 
     source: str  # unique; letters, digits, `.`, `_`, `-`; stands in ids
     files: str  # a glob, local or of a store (s3://, gs://, hf://, https://)
-    kind: Kind = "web"  # what the text is; chooses the rules of presets: filters/presets.py
+    kind: Kind = "web"  # what the text is; chooses the rules of presets: filters/presets
     text: str = "text"  # JSONL, Parquet, CSV: the field that holds the text
     id: str = "id"  # the field with the user's own id, kept as source_id where present
     url: str = "url"  # the field with the address, where present

@@ -55,7 +55,12 @@ def write(root: Path, *, inputs: str = "") -> Path:
         _table(root / "documents" / name, [_document(source, i) for i in range(len(texts))])
         commit(root, part)
         languages = [
-            {"lang": lang, "lang_score": 0.9, "han_share": float(lang == "zh")}
+            {
+                "lang": lang,
+                "lang_score": 0.9,
+                "lang_variant": "",
+                "han_share": float(lang == "zh"),
+            }
             for lang in LANGUAGES[source]
         ]
         _table(root / "signals/language" / name, languages)

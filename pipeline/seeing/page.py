@@ -84,7 +84,7 @@ def thresholds(signal: str, language: str) -> list[tuple[str, float]]:
         (preset, value)
         for preset, rules in PRESETS.items()
         for rule in rules
-        if rule.signal == signal and (bound := rule.bounds.get(language)) is not None
+        if rule.name == signal and (bound := rule.bounds.get(language)) is not None
         for value in (bound.minimum, bound.maximum)
         if value is not None
     ]

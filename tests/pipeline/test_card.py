@@ -49,7 +49,7 @@ def test_shares_that_pass_a_preset(many_parts: Path) -> None:
     with ask(many_parts, question, macros={}, timeout_seconds=60) as batches:
         rows = batches.read_all().to_pylist()
     lines = card(many_parts).splitlines()
-    head = lines.index("| source | language | documents | gopher | c4 | fineweb |")
+    head = lines.index("| source | language | documents | gopher | c4 | fineweb | fineweb2 |")
     shown = [line.strip("| ") for line in lines[head + 2 : head + 4]]
     table = {line.split(" | ")[0]: line for line in shown}
     assert table.keys() == {"tales-en", "tales-zh"}
