@@ -39,7 +39,8 @@ from filters.signals import GROUPS
 WRITTEN = Path(__file__).parent / "data" / "written.jsonl"
 # The score from which a text counts as found; a group's name stands for all its scores.
 THRESHOLDS: dict[str, float] = {
-    "ads.score": 0.5,
+    "ads.score": 0.2,
+    "copied.score": 0.4,
     "unsafe": 0.5,
     "generated.score": 0.5,
     "broken.score": 0.1,

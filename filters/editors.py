@@ -29,6 +29,9 @@ class Editor:
 EDITORS: dict[str, Editor] = {
     "privacy": Editor(privacy.find, ("filters.privacy",)),
     "boilerplate": Editor(
-        boilerplate.find, ("filters.boilerplate",), ("words/chrome.toml",), ("kind",)
+        boilerplate.find,
+        ("filters.boilerplate",),
+        ("words/chrome.toml", "../kernels/simplified.tsv"),
+        ("kind",),
     ),
 }

@@ -14,10 +14,12 @@ import numpy as np
 import pyarrow as pa
 
 from filters import (
+    ads,
     boilerplate,
     broken,
     c4,
     chars,
+    copied,
     fineweb,
     gopher,
     language,
@@ -46,6 +48,9 @@ class Group:
     settings: Any = None  # what corpus.yaml says to it, as JSON; part of the fingerprint
 
 
+SIMPLIFIED = "../kernels/simplified.tsv"
+AD_FILES = ("words/ads.tsv", "words/han_words.tsv", SIMPLIFIED)
+
 GROUPS: dict[str, Group] = {
     "language": Group(
         language.measure,
@@ -65,8 +70,10 @@ GROUPS: dict[str, Group] = {
         boilerplate.measure,
         boilerplate.COLUMNS,
         ("filters.boilerplate",),
-        ("words/chrome.toml",),
+        ("words/chrome.toml", SIMPLIFIED),
         ("kind",),
     ),
     "unsafe": Group(unsafe.measure, unsafe.COLUMNS, ("filters.unsafe",), unsafe.FILES),
+    "ads": Group(ads.measure, ads.COLUMNS, ("filters.ads",), AD_FILES),
+    "copied": Group(copied.measure, copied.COLUMNS, ("filters.copied",), AD_FILES),
 }

@@ -1,0 +1,169 @@
+"""What of an advertisement is no phrase of a list: telephone numbers, prices, stuffed words."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from filters.names import Offsets, Positions
+from filters.wordruns import Words
+from kernels.compile import inner_kernel, kernel
+from kernels.hashing import HASH_PRIME, Bytes
+
+Floats = npt.NDArray[np.float64]
+
+PHONE, PRICE, DISCOUNT = range(3)
+NUM_NUMBERS = 3
+STUFFED_WORDS = 2_000  # of a text: the first words, in which a phrase is looked for
+MIN_REPEATS = 4
+_PAIR_BITS = 12  # two slots a word
+_PAIR_SLOTS = 1 << _PAIR_BITS
+
+_YUAN, _KUAI, _OFF = 0xE58583, 0xE59D97, 0xE68A98  # 元 块 折
+_ZERO, _NINE, _COMMA, _DOT, _HYPHEN, _DOLLAR = (ord(char) for char in "09,.-$")
+
+
+@kernel
+def count_numbers(data: Bytes, offsets: Offsets) -> Positions:
+    """Of each text: telephone numbers, prices and discounts.
+
+    A telephone number is a run of groups of digits with " ", "-", "(", ")" or "." between: 11
+    digits from 13 to 19; 10 to 12 from 0, and then no 0; 10 from 400 or 800; groups of 3, 3 and 4,
+    or of 3 and 4 with a hyphen (with a 1 before or not). A price has $, £, €, ¥ or ￥ before it, or
+    元 or 块 behind; a discount 折.
+    """
+    counts = np.zeros((len(offsets) - 1, NUM_NUMBERS), np.int32)
+    for text in range(len(offsets) - 1):
+        low, end = offsets[text], offsets[text + 1]
+        at = low
+        while at < end:
+            if not _ZERO <= data[at] <= _NINE:
+                at += 1
+                continue
+            start = at
+            at = _number_end(data, at, end)
+            joined = start > low and (data[start - 1] == _DOT or _is_latin(data[start - 1]))
+            if joined or (at < end and _is_latin(data[at])):
+                continue
+            after = _han(data, at, end)
+            if after == _OFF:
+                counts[text, DISCOUNT] += 1
+            elif after in (_YUAN, _KUAI) or _is_money(data, low, start):
+                counts[text, PRICE] += 1
+            else:
+                after = phone_end(data, start, end)
+                if after:
+                    counts[text, PHONE] += 1
+                    at = after
+    return counts
+
+
+@inner_kernel
+def _is_latin(byte: int) -> bool:
+    return 97 <= byte | 0x20 <= 122 or byte == 95
+
+
+@inner_kernel
+def _number_end(data: Bytes, at: int, end: int) -> int:
+    """Digits, with commas and full stops between digits."""
+    while at < end and (
+        _ZERO <= data[at] <= _NINE
+        or (
+            (data[at] == _COMMA or data[at] == _DOT)
+            and at + 1 < end
+            and _ZERO <= data[at + 1] <= _NINE
+        )
+    ):
+        at += 1
+    return at
+
+
+@inner_kernel
+def _han(data: Bytes, at: int, end: int) -> int:
+    """The three bytes there, after at most a space."""
+    if at < end and data[at] == 32:
+        at += 1
+    if at + 3 > end:
+        return 0
+    return int(data[at]) << 16 | int(data[at + 1]) << 8 | int(data[at + 2])
+
+
+@inner_kernel
+def _is_money(data: Bytes, low: int, at: int) -> bool:
+    if at > low and data[at - 1] == 32:
+        at -= 1
+    if at > low and data[at - 1] == _DOLLAR:
+        return True
+    if at - 2 >= low and data[at - 2] == 0xC2:
+        return int(data[at - 1]) in (0xA3, 0xA5)  # £ ¥
+    if at - 3 < low:
+        return False
+    before = int(data[at - 3]) << 16 | int(data[at - 2]) << 8 | int(data[at - 1])
+    return before in (0xE282AC, 0xEFBFA5)  # € ￥
+
+
+@kernel
+def phone_end(data: Bytes, start: int, end: int) -> int:
+    """Where the telephone number that begins there ends; 0 where none does."""
+    groups = total = 0
+    sizes = np.zeros(5, np.int64)
+    digits = np.zeros(13, np.int64)
+    hyphens = True
+    at = start
+    while at < end and groups < 5:
+        while at < end and _ZERO <= data[at] <= _NINE:
+            if total == 13:
+                return 0
+            digits[total] = data[at] - _ZERO
+            total += 1
+            sizes[groups] += 1
+            at += 1
+        groups += 1
+        after = at
+        while after < end and after < at + 2 and data[after] in (32, 40, 41, 45, 46):
+            after += 1
+        if after in (at, end) or not _ZERO <= data[after] <= _NINE:
+            break
+        hyphens = hyphens and data[at] == _HYPHEN
+        at = after
+    if at < end and _is_latin(data[at]):
+        return 0
+    short = groups == 2 and sizes[0] == 3 and sizes[1] == 4 and hyphens
+    long = groups >= 3 and sizes[groups - 3] == 3 and sizes[groups - 2] == 3
+    long = long and sizes[groups - 1] == 4
+    long = long and (groups == 3 or (groups == 4 and sizes[0] == 1 and digits[0] == 1))
+    mobile = total == 11 and groups <= 3 and digits[0] == 1 and digits[1] >= 3
+    landline = 10 <= total <= 12 and groups <= 4 and digits[0] == 0 and digits[1] != 0
+    service = total == 10 and digits[0] in (4, 8) and digits[1] == 0 and digits[2] == 0
+    return at if short or long or mobile or landline or service else 0
+
+
+@kernel
+def stuffed_share(words: Words) -> Floats:
+    """Of the first STUFFED_WORDS words of each text: the share under the two in a row that stand
+    there most often, at least MIN_REPEATS times; a word that repeats itself is no such two."""
+    shares = np.zeros(len(words.offsets) - 1)
+    pairs = np.zeros(_PAIR_SLOTS, np.int64)
+    counts = np.zeros(_PAIR_SLOTS, np.int64)
+    used = np.zeros(STUFFED_WORDS, np.int64)
+    for text in range(len(shares)):
+        begin = words.offsets[text]
+        end = min(words.offsets[text + 1], begin + STUFFED_WORDS)
+        most = num_used = 0
+        for i in range(begin, end - 1):
+            pair = (np.int64(words.names[i]) << 32 | np.int64(words.names[i + 1])) + 1
+            slot = np.int64((np.uint64(pair) * HASH_PRIME) >> np.uint64(64 - _PAIR_BITS))
+            while pairs[slot] and pairs[slot] != pair:
+                slot = (slot + 1) % _PAIR_SLOTS
+            if not pairs[slot]:
+                pairs[slot] = pair
+                used[num_used] = slot
+                num_used += 1
+            if words.names[i] != words.names[i + 1]:
+                counts[slot] += 1
+                most = max(most, int(counts[slot]))
+        for i in range(num_used):
+            pairs[used[i]] = counts[used[i]] = 0
+        if most >= MIN_REPEATS:
+            shares[text] = min(2 * most / (end - begin), 1.0)
+    return shares
