@@ -24,8 +24,8 @@ SOURCE_BYTES = 4_000_000
 
 def main(folders: list[str]) -> None:
     by_source: dict[str, list[Human]] = defaultdict(list)
-    for found in documents(folders, SOURCE_BYTES):
-        by_source[found.source].append(found)
+    for document in documents(folders, SOURCE_BYTES):
+        by_source[document.source].append(document)
     print("| source | genre | lines | taken | characters taken | by which rules |")
     print("| --- | --- | ---: | ---: | ---: | --- |")
     for source, found in sorted(by_source.items(), key=lambda item: (item[1][0].genre, item[0])):
