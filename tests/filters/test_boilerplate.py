@@ -67,7 +67,9 @@ def test_kernel_is_the_definition_for_whole_lines(text: str) -> None:
 @pytest.mark.skipif("ASSAY_SAMPLE" not in os.environ, reason="no sample")
 @pytest.mark.parametrize("name", ["zh", "en"])
 def test_kernel_is_the_definition_on_real_text(name: str) -> None:
-    with gzip.open(Path(os.environ["ASSAY_SAMPLE"]) / f"{name}.jsonl.gz", "rt", encoding="utf-8") as file:
+    with gzip.open(
+        Path(os.environ["ASSAY_SAMPLE"]) / f"{name}.jsonl.gz", "rt", encoding="utf-8"
+    ) as file:
         found = [json.loads(line)["text"] for line in file]
     texts = Texts(pa.array(found, pa.string()))
     kinds = pa.array(["web"] * len(found))
