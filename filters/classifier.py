@@ -13,8 +13,6 @@ matrices: 1 MB instead of 16 for 2^18 rows, and a lookup a token instead of a ro
 from __future__ import annotations
 
 import functools
-import hashlib
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from filters import calibration, edges
+from filters import calibration, cards, edges
 from filters.columns import Signal
 from filters.fasttext_file import SOFTMAX, Floats, Network, Positions, read
 from filters.fasttext_predict import rows_of, scratch_of
@@ -31,7 +29,7 @@ from filters.spread import View, spread_all
 from kernels.compile import kernel
 from kernels.hashing import Bytes
 
-CARD_FORMAT = 1
+KIND = "classifier"  # of card
 COLUMNS: dict[str, Signal] = {
     "score": Signal(
         pa.float32(),
@@ -97,67 +95,18 @@ def load(path: str | Path) -> Model:
     Raises:
         ValueError: it is no such model, or its card is missing, damaged or of another model.
     """
-    card = card_path(Path(path))
-    times = tuple(_time(file) for file in (Path(path), card))
-    return _load(str(path), times)
-
-
-def card_path(model: Path) -> Path:
-    return model.with_suffix(".json")
-
-
-def files(path: str) -> tuple[str, str]:
-    """What a group made of the model depends on."""
-    return path, str(card_path(Path(path)))
+    return _load(Path(path), cards.state(Path(path)))
 
 
 @functools.lru_cache(maxsize=8)
-def _load(path: str, times: tuple[int, ...]) -> Model:
-    del times  # part of the cache's key
-    card = read_card(Path(path))
-    found = sha256(Path(path))
-    if found != card["model"]["sha256"]:
-        raise ValueError(
-            f"{path} is not the model that {card_path(Path(path))} describes (SHA-256 "
-            f"{found[:16]}, there {card['model']['sha256'][:16]}); put back the two files that "
-            "belong together, or make them again with `assay classifier train`"
-        )
-    view = View(**card["view"])
-    network, weights = linear(Path(path), card["positive"])
-    return Model(view, network, weights, card["calibration"], card["edges"]["margins"])
+def _load(path: Path, state: tuple[int, ...]) -> Model:
+    del state  # part of the cache's key
 
+    def made(card: dict[str, Any]) -> Model:
+        view, network = View(**card["view"]), linear(path, card["positive"])
+        return Model(view, *network, card["calibration"], card["edges"]["margins"])
 
-def read_card(path: Path) -> dict[str, Any]:
-    """The card of a model.
-
-    Raises:
-        ValueError: there is none, or it is not one of ours.
-    """
-    card = card_path(path)
-    if not path.is_file():
-        raise ValueError(f"{path}: no such file; `assay classifier train` makes a model")
-    try:
-        found: dict[str, Any] = json.loads(card.read_text("utf-8"))
-        known = found["format"] == CARD_FORMAT
-        View(**found["view"]), found["model"]["sha256"], found["calibration"]["method"]
-        found["edges"]["margins"][edges.ANY], found["positive"]
-    except FileNotFoundError:
-        raise ValueError(
-            f"{path}: no card {card} beside it, so which view of a text it reads, how it is "
-            "calibrated and what its percentiles are is not known; train it with `assay classifier "
-            "train`, or take in one of others with `assay classifier adopt`"
-        ) from None
-    except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(
-            f"{card} is not a card of a classifier ({type(error).__name__}: {error}); "
-            "`assay classifier train` makes both files"
-        ) from None
-    if not known:
-        raise ValueError(
-            f"{card}: format {found['format']}, this version of assay reads {CARD_FORMAT}; train "
-            "the model again"
-        )
-    return found
+    return cards.read_model(path, KIND, made)
 
 
 def linear(path: Path, positive: str) -> tuple[Network, Floats]:
@@ -176,12 +125,3 @@ def linear(path: Path, positive: str) -> tuple[Network, Floats]:
     weights = network.input @ (network.output[good] - network.output[1 - good])
     empty = np.empty((0, 0), np.float32)
     return network._replace(input=empty, output=empty), np.ascontiguousarray(weights)
-
-
-def sha256(path: Path) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _time(path: Path) -> int:
-    return path.stat().st_mtime_ns if path.exists() else 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-from filters import classifier
+from filters import cards, classifier, perplexity
 from filters.editors import EDITORS, Editor
 from filters.signals import GROUPS, Group
 from pipeline import schema
@@ -29,14 +29,30 @@ def _classifiers(settings: CorpusSettings) -> dict[str, Group]:
             functools.partial(classifier.measure, model),
             classifier.COLUMNS,
             ("filters.classifier",),
-            classifier.files(model),
+            cards.files(model),
         )
         for name, model in settings.classifiers.items()
     }
 
 
+def _perplexity(settings: CorpusSettings) -> dict[str, Group]:
+    if settings.perplexity is None:
+        return {}
+    return {
+        "perplexity": Group(
+            functools.partial(perplexity.measure, settings.perplexity),
+            perplexity.COLUMNS,
+            ("filters.perplexity",),
+            cards.files(settings.perplexity),
+        )
+    }
+
+
 # Key of corpus.yaml -> what makes its groups: name -> group, in order.
-MAKERS: dict[str, Callable[[CorpusSettings], dict[str, Group]]] = {"classifiers": _classifiers}
+MAKERS: dict[str, Callable[[CorpusSettings], dict[str, Group]]] = {
+    "classifiers": _classifiers,
+    "perplexity": _perplexity,
+}
 
 
 def groups(settings: CorpusSettings) -> dict[str, Group]:

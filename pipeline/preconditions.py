@@ -8,7 +8,7 @@ import importlib.util
 import re
 from collections.abc import Iterable
 
-from filters import classifier, language
+from filters import classifier, language, perplexity
 from pipeline import given, objects
 from pipeline.config import ConfigError
 from pipeline.groups import editors, groups
@@ -49,11 +49,13 @@ def check(settings: CorpusSettings) -> None:
             "key `extractor`: trafilatura is not installed; `pip install 'assay[trafilatura]'`, "
             "or leave the key out for resiliparse"
         )
-    for name, model in settings.classifiers.items():
+    models = {f"classifiers.{name}": path for name, path in settings.classifiers.items()}
+    models |= {"perplexity": settings.perplexity} if settings.perplexity else {}
+    for key, path in models.items():
         try:
-            classifier.load(model)
+            (perplexity if key == "perplexity" else classifier).load(path)
         except ValueError as error:
-            raise ConfigError(f"key `classifiers.{name}`: {error}") from None
+            raise ConfigError(f"key `{key}`: {error}") from None
     try:
         given.independent_version(settings.heldout)
     except OSError as error:

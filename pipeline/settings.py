@@ -113,6 +113,7 @@ class CorpusSettings(Settings):
     edits: tuple[str, ...] = ()
     # Signal group -> model of `assay classifier train`, its card beside it
     classifiers: dict[str, str] = Field(default_factory=dict)
+    perplexity: str | None = None  # models of `assay perplexity train`, their card beside them
     extractor: Extractor = "resiliparse"
     hard: tuple[Literal["empty", "not_text"], ...] = ("empty", "not_text")  # dropped at ingest
     shard_bytes: NumBytes = Field(32_000_000, ge=1_000)  # text of one shard, about; also 32MB
@@ -186,6 +187,7 @@ def load_corpus(path: str | Path, *, tokenizer_exists: bool = True) -> CorpusSet
             "heldout": heldout,
             "tokenizer": tokenizer,
             "classifiers": classifiers,
+            "perplexity": settings.perplexity and resolve(settings.perplexity),
             "output": output,
         }
     )

@@ -31,6 +31,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "attach": ("pipeline.attach:main", "add your own columns to a corpus"),
     "tokenizer": ("pipeline.tokenizer_commands:main", "a tokenizer trained on your own inputs"),
     "classifier": ("pipeline.learned.classifier_commands:main", "quality learnt from examples"),
+    "perplexity": ("pipeline.learned.perplexity_commands:main", "how expected a text is"),
     "mix": ("mixtures.commands:mix", "the plan of a mixture, before anything runs"),
     "train": ("trainer.commands:train", "train a model on a mixture"),
     "evaluate": ("trainer.commands:evaluate", "bits per byte of the held-out sets"),

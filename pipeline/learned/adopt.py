@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from filters import classifier
+from filters import cards, classifier
 from filters.spread import View
 from pipeline.fingerprint import versions
 from pipeline.learned import percentiles
@@ -20,8 +20,9 @@ def adopt(model: Path, positive: str, view: View, corpus: str, where: str | None
     """
     loaded = classifier.Model(view, *classifier.linear(model, positive), {}, {})
     card = {
-        "format": classifier.CARD_FORMAT,
-        "model": {"file": model.name, "sha256": classifier.sha256(model)},
+        "format": cards.FORMAT,
+        "kind": classifier.KIND,
+        "model": {"file": model.name, "sha256": cards.sha256(model)},
         "positive": positive,
         "view": view._asdict(),
         "calibration": {"method": "platt", "slope": 1.0, "intercept": 0.0},  # as it says itself

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from filters.classifier import card_path
+from filters.cards import card_path
 from pipeline.files import replacing, write_json
 
 

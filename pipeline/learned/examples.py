@@ -167,10 +167,12 @@ def _of_corpus(entry: Examples, settings: ClassifierSettings) -> pa.Table:
         keys = [key.hex() for key in ordered]
     else:
         keys = sorted(wanted)[: entry.max_documents]
-    return _texts(entry.corpus, where, keys, settings.view.max_chars)
+    return texts_of(entry.corpus, where, keys, settings.view.max_chars)
 
 
-def _texts(corpus: str, where: str, keys: list[str], max_chars: int) -> pa.Table:
+def texts_of(corpus: str, where: str, keys: list[str], max_chars: int) -> pa.Table:
+    """The documents with these content hashes (hex), by them, one each, none held out; without
+    `good`."""
     listed = ", ".join(map(text_literal, keys)) or "''"
     found = rows_of(
         corpus,

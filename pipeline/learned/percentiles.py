@@ -11,7 +11,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from filters import edges
-from filters.classifier import load, margins, read_card
+from filters.cards import read_card
+from filters.classifier import KIND, load, margins
 from filters.segments import Texts
 from pipeline.config import ConfigError
 from pipeline.corpus import manifest
@@ -29,8 +30,7 @@ Score = Callable[[Texts, list[str]], Values]  # texts, their languages -> a numb
 
 def fit_classifier(model: Path, corpus: str, where: str | None) -> dict[str, Any]:
     """Write the percentiles of a corpus into the card of a model; returns the card."""
-    card = read_card(model)
-    loaded = load(model)
+    card, loaded = read_card(model, KIND), load(model)
     card["edges"] = fit(corpus, where, lambda texts, _: margins(loaded, texts), "margins")
     write_card(model, card)
     return card

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import xxhash
 
-from filters import calibration, classifier, edges
+from filters import calibration, cards, classifier, edges
 from filters.fasttext_file import LABEL, Floats
 from filters.segments import Texts
 from filters.spread import View, spread_all
@@ -62,9 +62,10 @@ def train(settings: ClassifierSettings) -> dict[str, Any]:
         numbers = _judged(unseen, margins, settings, sources)
         if not beats_majority(numbers["all"]):
             raise ConfigError(_refusal(numbers["all"], settings))
-        digest = classifier.sha256(temporary)
+        digest = cards.sha256(temporary)
     card = {
-        "format": classifier.CARD_FORMAT,
+        "format": cards.FORMAT,
+        "kind": classifier.KIND,
         "model": {"file": output.name, "sha256": digest},
         "positive": POSITIVE,
         "view": view._asdict(),

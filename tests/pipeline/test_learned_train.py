@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 import small_corpus
 
-from filters import classifier
+from filters import cards, classifier
 from filters.classifier import load, margins, measure
 from filters.segments import Texts
 from filters.spread import spread
@@ -97,7 +97,7 @@ def test_the_same_again(folder: Path) -> None:
     del waste  # memory that is not zeros: fastText took its rows from there
     train(load_classifier(settings_of(folder)))
     assert {name: (folder / f"quality.{name}").read_bytes() for name in before} == before
-    assert card(folder)["model"]["sha256"] == classifier.sha256(folder / "quality.bin")
+    assert card(folder)["model"]["sha256"] == cards.sha256(folder / "quality.bin")
 
 
 def test_single_tokens_alone_train_alike_too(folder: Path) -> None:
@@ -189,9 +189,15 @@ def test_models_that_cannot_be_used(folder: Path, tmp_path: Path) -> None:
     shutil.copy(folder / "quality.bin", model)
     with pytest.raises(ValueError, match=r"other.bin: no card .*other.json beside it"):
         load(model)
-    (tmp_path / "other.json").write_text('{"format": 1}')
-    with pytest.raises(ValueError, match=r"other.json is not a card of a classifier \(KeyError"):
-        load(model)
+    for written, message in (
+        ("{", "not readable as JSON"),
+        ("[]", "is no card of kind 'classifier'"),
+        ('{"kind": "classifier", "format": 9}', "format 9, this version of assay reads 1"),
+        ('{"kind": "classifier", "format": 1}', "is not a whole card"),
+    ):
+        (tmp_path / "other.json").write_text(written)
+        with pytest.raises(ValueError, match=message):
+            load(model)
     shutil.copy(folder / "quality.json", tmp_path / "other.json")
     model.write_bytes(model.read_bytes()[:-1] + b"\x00")
     with pytest.raises(ValueError, match=r"is not the model that .*other.json describes"):
