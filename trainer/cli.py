@@ -32,6 +32,10 @@ VERBS: dict[str, tuple[str, str]] = {
     "tokenizer": ("pipeline.tokenizer_commands:main", "a tokenizer trained on your own inputs"),
     "classifier": ("pipeline.learned.classifier_commands:main", "quality learnt from examples"),
     "perplexity": ("pipeline.learned.perplexity_commands:main", "how expected a text is"),
+    "labels": (
+        "pipeline.learned.labels_commands:main",
+        "a sample judged by a model, and by people",
+    ),
     "mix": ("mixtures.commands:mix", "the plan of a mixture, before anything runs"),
     "train": ("trainer.commands:train", "train a model on a mixture"),
     "evaluate": ("trainer.commands:evaluate", "bits per byte of the held-out sets"),
