@@ -55,7 +55,7 @@ def train(settings: ClassifierSettings) -> dict[str, Any]:
     lines = spread_lines(table["text"], view)
     output = Path(settings.output)
     with replacing(output) as temporary:
-        _fit(lines, good, ~held, settings.fasttext, settings.seed, temporary)
+        fit_file(lines, good, ~held, settings.fasttext, settings.seed, temporary)
         model = classifier.Model(view, *classifier.linear(temporary, POSITIVE), {}, {})
         unseen = table.filter(pa.array(held))
         margins = classifier.margins(model, Texts(unseen["text"].combine_chunks()))
@@ -97,9 +97,14 @@ def spread_lines(texts: pa.ChunkedArray, view: View) -> list[str]:
     return lines
 
 
-def _fit(
+def fit_file(
     lines: list[str], good: Flags, rows: Flags, settings: FastText, seed: int, path: Path
 ) -> None:
+    """Train on some of the lines and write the model.
+
+    Raises:
+        ConfigError: fastText gave up.
+    """
     import fasttext  # .1 s, for this alone
 
     order = sorted(np.flatnonzero(rows).tolist(), key=lambda row: place(b"%d" % row, seed))
