@@ -89,13 +89,14 @@ def _classes() -> tuple[npt.NDArray[np.uint8], Counts]:
     return classes.astype(np.uint8), kinds[:, None] >> np.arange(len(members)) & 1
 
 
-_CLASSES, _FIELDS = kept_arrays([__file__, units.__file__, _VARIANTS], _classes)
+# Of each code point a class; of each class, which fields of `Letters` it counts in.
+CLASSES, FIELDS = kept_arrays([__file__, units.__file__, _VARIANTS], _classes)
 
 
 def count(data: Bytes, offsets: Counts) -> Letters:
     """Letters of each text `data[offsets[i]:offsets[i + 1]]`."""
-    counts = units.count_classes(data, offsets, _CLASSES, len(_FIELDS))
-    return Letters(*(counts @ _FIELDS).T)
+    counts = units.count_classes(data, offsets, CLASSES, len(FIELDS))
+    return Letters(*(counts @ FIELDS).T)
 
 
 def ideographic_weight(n: Letters) -> npt.NDArray[np.float64]:

@@ -1,0 +1,137 @@
+"""Signal group `language_mix`: which languages stand in a document, block by block, and how much of
+each. For pages in two languages, documentation half translated, quotations, classical Chinese in
+modern; `lang` names one language a document.
+
+A block (filters/blocks.py) is a paragraph, cut where lines change the kind of script. Chinese,
+Japanese and Korean are told by their scripts, English by its function words; lid.176 is asked about
+what else has letters of an alphabet. Not in `default`: it takes as long as `gopher`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from filters import fasttext_predict, letters
+from filters.blocks import ALPHABETIC, IDEOGRAPHIC, Blocks, blocks
+from filters.columns import Signal
+from filters.fasttext_file import Ids
+from filters.language import model
+from filters.segments import Texts
+
+# An alphabetic block is English from this share of function words on: English prose has .3 to .45
+# of them, the other large languages in a Latin script below .05.
+MIN_ENGLISH = 1 / 8
+# The model is asked about blocks of so many letters, by their first bytes, and believed from a
+# score on: code and lists of names get any language, with a low one.
+MIN_LETTERS, ASKED_BYTES, MIN_SCORE = 40, 300, 0.7
+MIN_SHARE = 0.05  # of the letters, for a place in `languages`
+MAX_LANGUAGES = 8
+
+_SHARE = pa.float32()
+_OURS = ("zh", "en", "ja", "ko")
+_VARIANTS = ("Hans", "Hant", "yue", "lzh")
+COLUMNS: dict[str, Signal] = {
+    **{
+        f"{name}_share": Signal(_SHARE, "letters", f"letters of blocks in {name} / letters", "assay")
+        for name in _OURS
+    },
+    "other_share": Signal(_SHARE, "letters", "of blocks in any other language", "assay"),
+    "und_share": Signal(
+        _SHARE, "letters", "of blocks of no known one: code, names, a few letters", "assay"
+    ),
+    **{
+        f"{name.lower()}_share": Signal(
+            _SHARE, "letters", f"of Chinese blocks of variant {name} (`lang_variant`)", "assay"
+        )
+        for name in _VARIANTS
+    },
+    "main_share": Signal(_SHARE, "letters", "of the language with most letters", "assay"),
+    "num_switches": Signal(
+        pa.int32(), "paragraphs", "times that a block is of another language than the last", "assay"
+    ),
+    "languages": Signal(
+        pa.list_(pa.string()),
+        "text",
+        "languages of at least .05 of the letters, largest first, at most 8",
+        "assay",
+    ),
+}
+
+
+def measure(texts: Texts, columns: Mapping[str, pa.Array]) -> Mapping[str, pa.Array | np.ndarray]:
+    """All columns of `COLUMNS` for a batch; see filters/signals.py."""
+    found = blocks(texts)
+    lang = languages(texts, found, columns["lang"])
+    text = np.repeat(np.arange(len(texts)), np.diff(found.offsets))
+    num_languages = len(model().names)
+    by_language = np.zeros((len(texts), num_languages), np.int64)
+    np.add.at(by_language, (text, lang), found.letters.all)
+    letters_of = np.maximum(by_language.sum(1), 1)
+    shares = {f"{n}_share": by_language[:, _code(n)] for n in _OURS}
+    und = by_language[:, model().und].copy()
+    shares["other_share"] = by_language.sum(1) - und - sum(shares.values())
+    shares["und_share"] = und
+    variant = np.where(lang == _code("zh"), letters.variant(found.letters), 0)
+    for name in _VARIANTS:
+        of_it = (variant == letters.VARIANTS.index(name)) * found.letters.all
+        shares[f"{name.lower()}_share"] = np.bincount(text, of_it, len(texts)).astype(np.int64)
+    by_language[:, model().und] = 0
+    shares["main_share"] = by_language.max(1, initial=0)
+    return {
+        **{name: (count / letters_of).astype(np.float32) for name, count in shares.items()},
+        "num_switches": _switches(text, lang, len(texts)),
+        "languages": _listed(by_language / letters_of[:, None]),
+    }
+
+
+def languages(texts: Texts, found: Blocks, lang: pa.Array) -> Ids:
+    """The language of each block (in `model().names`), where `lang` is that of each document."""
+    n = found.letters
+    zh, en, ja, ko, und = *map(_code, _OURS), model().und
+    documents = pc.fill_null(pc.index_in(lang, value_set=model().names), und)
+    of_text = np.repeat(np.asarray(documents), np.diff(found.offsets))
+    of_text = np.where(model().is_ideographic(of_text) == (found.kinds == IDEOGRAPHIC), of_text, und)
+    # A title in Han alone is in the language of its page; by itself it may be Japanese.
+    shared = (n.kana == 0) & (n.chinese == 0)
+    han = np.where(shared & (of_text == ja), ja, zh)
+    han = np.where(letters.is_undecided(n) & (of_text == und), und, han)
+    ideographic = np.where(letters.is_korean(n), ko, np.where(letters.is_japanese(n), ja, han))
+    is_english = found.english >= np.maximum(MIN_ENGLISH * found.words, 2)
+    told = np.where(is_english, en, of_text)
+    asked = np.flatnonzero((found.kinds == ALPHABETIC) & ~is_english & (n.all >= MIN_LETTERS))
+    if len(asked):
+        begins = found.begins[asked]
+        ends = np.minimum(found.ends[asked], begins + ASKED_BYTES)
+        guess, score = fasttext_predict.predict(model().network, texts.data, begins, ends)
+        guess = model().codes[guess]
+        sure = (score >= MIN_SCORE) & ~np.isin(guess, [zh, en, ja, ko])
+        told[asked[sure]] = guess[sure]
+    return np.select(
+        [found.kinds == IDEOGRAPHIC, found.kinds == ALPHABETIC], [ideographic, told], und
+    ).astype(np.int32)
+
+
+def _code(name: str) -> int:
+    return int(pc.index(model().names, name).as_py())
+
+
+def _switches(text: npt.NDArray[np.int64], lang: Ids, num_texts: int) -> npt.NDArray[np.int32]:
+    """Of each text; blocks of no known language do not count."""
+    known = lang != model().und
+    text, lang = text[known], lang[known]
+    turns = (text[1:] == text[:-1]) & (lang[1:] != lang[:-1])
+    return np.bincount(text[1:][turns], minlength=num_texts).astype(np.int32)
+
+
+def _listed(shares: npt.NDArray[np.float64]) -> pa.Array:
+    """Of each row the names of the columns of at least MIN_SHARE, largest first."""
+    order = np.argsort(-shares, axis=1, kind="stable")[:, :MAX_LANGUAGES]
+    listed = np.take_along_axis(shares, order, 1) >= MIN_SHARE
+    offsets = np.concatenate([[0], np.cumsum(listed.sum(1))]).astype(np.int32)
+    names = model().names.take(pa.array(order[listed]))
+    return pa.ListArray.from_arrays(pa.array(offsets), names)
