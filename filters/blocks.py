@@ -1,9 +1,9 @@
-"""Blocks of a text: its paragraphs, cut where the lines turn from one kind of script to another.
+"""Blocks of a text: its paragraphs, cut where lines turn from one kind of script to another.
 
-A page that gives each line in Chinese and in English has one paragraph and many blocks; hard-wrapped
-prose has a block a paragraph. A line is ideographic where one of its letters in SEVEN is Han, kana or
-Hangul (of Chinese prose about commands a third is, by letters), else alphabetic; a line without
-letters goes with the one before it.
+A page that gives each line in Chinese and in English has one paragraph and many blocks; prose with
+hard line ends has a block a paragraph. A line is ideographic where at least one in SEVEN of its
+words' characters is Han, kana or Hangul (in Chinese prose about commands it is a third), else
+alphabetic; a line without words goes with the one before it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from filters import english, letters
-from filters.english import mark as english_words
+from filters.english import mark
 from filters.letters import Counts, Letters
 from filters.names import Keys, Offsets, Positions, longest
 from filters.pieces import Segments
@@ -23,7 +23,8 @@ from kernels.compile import kernel
 from kernels.hashing import Bytes
 
 SEVEN = 7
-NO_LETTERS, ALPHABETIC, IDEOGRAPHIC = -1, 0, 1
+NO_WORDS, ALPHABETIC, IDEOGRAPHIC = -1, 0, 1
+_FIRST_LEAD = 0xE3  # of the UTF-8 of Han, kana and Hangul; no alphabet that we know of is above
 
 
 class Blocks(NamedTuple):
@@ -33,9 +34,11 @@ class Blocks(NamedTuple):
     begins: Offsets  # of bytes in `Texts.data`
     ends: Offsets
     kinds: Positions
-    words: Positions  # of alphabetic lines
-    english: Positions  # ... those of filters/english.py
-    letters: Letters
+    chars: Positions  # of words
+    words: Positions
+    english: Positions  # words of filters/english.py
+    symbols: Positions  # characters that are neither in words nor one between two words
+    letters: Letters  # of ideographic lines
 
 
 def blocks(texts: Texts) -> Blocks:
@@ -44,12 +47,12 @@ def blocks(texts: Texts) -> Blocks:
     num_lines = int(segments.lines.offsets[-1])
     offsets = np.zeros(len(texts) + 1, np.int64)
     spans = np.empty((2, num_lines), np.int64)
-    found = np.zeros((3, num_lines), np.int32)
-    counts = np.zeros((num_lines, letters.FIELDS.shape[1]), np.int64)
+    found = np.zeros((5, num_lines), np.int32)
+    counts = np.zeros((letters.FIELDS.shape[1], num_lines), np.int64)
     tables = letters.CLASSES, letters.FIELDS, english.table()
     _blocks(texts.data, segments, *tables, offsets, spans, found, counts)
     num = int(offsets[-1])
-    return Blocks(offsets, *spans[:, :num], *found[:, :num], Letters(*counts[:num].T))
+    return Blocks(offsets, *spans[:, :num], *found[:, :num], Letters(*counts[:, :num]))
 
 
 @kernel
@@ -66,50 +69,77 @@ def _blocks(
 ) -> None:
     words, lines, paragraphs, _ = segments
     begins, ends = spans
-    kinds, num_words, english = found
-    row = np.zeros(len(fields), np.int64)
+    kinds, num_chars, num_words, english, symbols = found
+    of_line = np.zeros(len(fields), np.int64)  # characters of each class
+    of_block = np.zeros(len(fields), np.int64)
     flags = np.zeros(longest(words.starts), np.uint8)
     block = -1
     for text in range(len(offsets) - 1):
-        first, last = words.starts[text], words.starts[text + 1]
-        english_words(words.vocabulary, first, last, function_words, flags)
-        word = words.offsets[text]
+        mark(words.vocabulary, words.starts[text], words.starts[text + 1], function_words, flags)
+        word, chars_before = words.offsets[text], 0
         paragraph = paragraphs.offsets[text] - 1
         for line in range(lines.offsets[text], lines.offsets[text + 1]):
             begin, end = lines.begins[line], lines.ends[line]
-            row[:] = 0
-            at = begin
-            while at < end:
-                code, at = next_char(data, at)
-                row[classes[code]] += 1
-            kind = _kind(row, fields)
-            new = paragraph < paragraphs.offsets[text] or begin >= paragraphs.ends[paragraph]
-            paragraph += new
-            if new or (kind >= 0 and kinds[block] >= 0 and kind != kinds[block]):
+            next_word = word + lines.words[line]
+            chars = words.ends[next_word - 1] - chars_before if next_word > word else 0
+            kind = NO_WORDS if chars == 0 else ALPHABETIC
+            of_line[:] = 0
+            if chars and SEVEN * _num_leads(data, begin, end) >= chars:
+                ideographic = _count(data, begin, end, classes, fields, of_line)
+                kind = IDEOGRAPHIC if SEVEN * ideographic >= chars else ALPHABETIC
+            first = paragraph < paragraphs.offsets[text] or begin >= paragraphs.ends[paragraph]
+            paragraph += first
+            if first or (kind >= 0 and kinds[block] >= 0 and kind != kinds[block]):
+                _put(of_block, fields, counts, block)
                 block += 1
                 begins[block] = begin
                 kinds[block] = kind
             kinds[block] = max(kinds[block], kind)
             ends[block] = end
-            for i in range(len(row)):
-                if row[i]:
-                    for field in range(fields.shape[1]):
-                        counts[block, field] += row[i] * fields[i, field]
-            if kind == ALPHABETIC:
-                num_words[block] += lines.words[line]
-                for i in range(word, word + lines.words[line]):
+            num_chars[block] += chars
+            num_words[block] += lines.words[line]
+            symbols[block] += lines.chars[line] - chars - max(lines.words[line] - 1, 0)
+            if kind == IDEOGRAPHIC:
+                for i in range(len(of_line)):
+                    of_block[i] += of_line[i]
+            else:
+                for i in range(word, next_word):
                     english[block] += flags[words.names[i]]
-            word += lines.words[line]
+            word, chars_before = next_word, chars_before + chars
         offsets[text + 1] = block + 1
+    _put(of_block, fields, counts, block)
 
 
 @kernel
-def _kind(row: Counts, fields: Counts) -> int:
-    """Of a line, by its characters of each class."""
-    all_letters = ideographic = 0
-    for i in range(len(row)):
-        all_letters += row[i] * fields[i, 0]
-        ideographic += row[i] * (fields[i, 1] + fields[i, 2] + fields[i, 3])
-    if all_letters == 0:
-        return NO_LETTERS
-    return int(SEVEN * ideographic >= all_letters)
+def _num_leads(data: Bytes, begin: int, end: int) -> int:
+    """How many characters may be ideographic: a loop that the compiler makes of wide instructions,
+    which saves most lines of an alphabet from the next one."""
+    leads = 0
+    for at in range(begin, end):
+        leads += data[at] >= _FIRST_LEAD
+    return leads
+
+
+@kernel
+def _count(
+    data: Bytes, begin: int, end: int, classes: Bytes, fields: Counts, of_line: Counts
+) -> int:
+    """Add the characters of a line to their classes; how many are ideographic."""
+    at = begin
+    while at < end:
+        code, at = next_char(data, at)
+        of_line[classes[code]] += 1
+    ideographic = 0
+    for i in range(len(of_line)):
+        ideographic += of_line[i] * (fields[i, 1] + fields[i, 2] + fields[i, 3])
+    return ideographic
+
+
+@kernel
+def _put(of_block: Counts, fields: Counts, counts: Counts, block: int) -> None:
+    """Write the fields of a block that has ended, and begin a new one."""
+    for i in range(len(of_block)):
+        if of_block[i]:
+            for field in range(fields.shape[1]):
+                counts[field, block] += of_block[i] * fields[i, field]
+            of_block[i] = 0

@@ -12,18 +12,18 @@ import functools
 import numpy as np
 
 from filters import text
-from filters.names import Keys, Offsets
+from filters.names import Keys
 from filters.wordruns import word_hash
 from kernels.compile import kernel
 from kernels.hashing import Bytes
 
 FUNCTION_WORDS = frozenset(
-    "the of and to is for that this these those with from they them their there it its it's you your "
-    "are aren't were have haven't has hasn't been which who what when where why how would could "
-    "should can can't cannot don't didn't doesn't isn't wasn't won't i'm i'll i've you're we're "
-    "they're that's if but than then about into she his him our us just now out up going go get got "
-    "know want think said only also more other some any each because while after before between "
-    "through without within".split()
+    "the of and to is for that this these those with from they them their there it its it's you "
+    "your are aren't were have haven't has hasn't been which who what when where why how would "
+    "could should can can't cannot don't didn't doesn't isn't wasn't won't i'm i'll i've you're "
+    "we're they're that's if but than then about into she his him our us just now out up going "
+    "go get got know want think said only also more other some any each because while after "
+    "before between through without within".split()
 )
 _SLOTS = 1517  # the first number from 1,500 on for which no two words share a slot
 
