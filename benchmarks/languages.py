@@ -2,9 +2,9 @@
 
     ASSAY_SAMPLE=... ASSAY_CORPUS=... python benchmarks/languages.py [--man FOLDER] [--wrong SOURCE]
 
-Truth is the source's own folder or locale name: a page of a Chinese manual that was never translated
-counts as wrong. `kept`: documents with `languages.pass` for that language alone, that is, with its
-least score too. `--man`: a folder into which Debian's manpages-zh was unpacked:
+Truth is the source's own folder or locale name: a page of a Chinese manual that nobody translated
+counts as wrong. Texts without a letter are left out. `kept`: with the least score of its language
+too, as `languages.pass` asks. `--man`: a folder into which Debian's manpages-zh was unpacked:
 
     apt-get download manpages-zh && dpkg-deb -x manpages-zh_*.deb FOLDER
 
@@ -42,7 +42,6 @@ BATCH = 1_000
 NAMES = {"nb": "no", "mya": "my", "isl": "is", "slk": "sk", "mkd": "mk", "san": "sa", "jav": "jv"}
 OURS = ("zh", "en", "ja", "ko")
 UDHR = {"Chinese_Mandarin": "zh", "English": "en", "Japanese": "ja", "Korean": "ko"}
-# `bs` is written as Croatian and Serbian are, `no` as Danish nearly: rows of their own, not judged.
 IN_ADDRESSES = re.compile(r"/([a-z]{2}(?:-[A-Za-z]{2})?)/|\.([a-z]{2}(?:-[a-z]{2})?)\.html")
 
 
@@ -91,7 +90,8 @@ def table(found: Iterator[Document], wrong: str) -> Iterator[dict[str, Any]]:
     """A row for each source and language."""
     least = thresholds(codes())
     rows: dict[tuple[str, str], dict[str, Counter[str]]] = {}
-    for batch in _batches(found):
+    spoken = (row for row in found if any(map(str.isalpha, row[2])))
+    for batch in _batches(spoken):
         columns = measure(Texts(pa.array([text for *_, text in batch], pa.string())), {})
         measured = pa.table(dict(columns)).to_pylist()
         for (source, hint, text), row in zip(batch, measured, strict=True):
@@ -144,9 +144,13 @@ def main() -> int:
         print("| source | language | documents | right | kept | others | variants |")
         print("| --- | --- | --- | --- | --- | --- | --- |")
         for row in table(found, options.wrong):
-            lists = (", ".join(f"{name or '-'} {n}" for name, n in row[k]) for k in ("others", "variants"))
-            shares = f"{row['right']:.1%} | {row['kept']:.1%}"
-            print(f"| {row['source']} | {row['language']} | {row['documents']:,} | {shares} | {' | '.join(lists)} |")
+            named = [row["source"], row["language"], f"{row['documents']:,}"]
+            shares = [f"{row['right']:.1%}", f"{row['kept']:.1%}"]
+            lists = [
+                ", ".join(f"{name or '-'} {count}" for name, count in row[key])
+                for key in ("others", "variants")
+            ]
+            print(f"| {' | '.join(named + shares + lists)} |")
     return 0
 
 

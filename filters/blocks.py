@@ -52,7 +52,10 @@ def blocks(texts: Texts) -> Blocks:
     tables = letters.CLASSES, letters.FIELDS, english.table()
     _blocks(texts.data, segments, *tables, offsets, spans, found, counts)
     num = int(offsets[-1])
-    return Blocks(offsets, *spans[:, :num], *found[:, :num], Letters(*counts[:, :num]))
+    begins, ends = spans[:, :num]
+    kinds, chars, words, english_words, symbols = found[:, :num]
+    counted = Letters(*counts[:, :num])
+    return Blocks(offsets, begins, ends, kinds, chars, words, english_words, symbols, counted)
 
 
 @kernel

@@ -30,7 +30,7 @@ MODEL = Path(__file__).parent / "models" / "lid.176.ftz"
 LID = "Joulin et al. 2016, fastText lid.176"
 _SHARE = pa.float32()
 COLUMNS: dict[str, Signal] = {
-    "lang": Signal(pa.string(), "text", "ISO 639-1, else fastText's label; und: no letters", LID),
+    "lang": Signal(pa.string(), "text", "ISO 639-1, else fastText's label; und: no language", LID),
     "lang_score": Signal(
         _SHARE, "text", "the model's probability; on conflict the weight of the script", LID
     ),
@@ -125,8 +125,9 @@ def identify(texts: pa.Array, n: Letters) -> tuple[Ids, Floats, Flags]:
     if len(foreign):
         lang[foreign], score[foreign] = _without_ideographs(texts, n, foreign)
         conflict[foreign] = True
-    silent = n.all == 0
-    lang[silent], score[silent], conflict[silent] = und, 0.0, False
+    mojibake = letters.is_mojibake(n)
+    silent = (n.all == 0) | mojibake
+    lang[silent], score[silent], conflict[silent] = und, 0.0, mojibake[silent]
     return lang, score, conflict
 
 

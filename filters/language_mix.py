@@ -104,7 +104,8 @@ def languages(texts: Texts, found: Blocks, lang: pa.Array) -> Ids:
     is_english = found.english >= np.maximum(MIN_ENGLISH * found.words, 2)
     told = np.where(is_english, en, of_text)
     is_prose = (found.chars >= MIN_CHARS) & (found.symbols <= MAX_SYMBOLS * found.chars)
-    asked = np.flatnonzero((found.kinds == ALPHABETIC) & ~is_english & is_prose)
+    of_known = np.repeat(np.asarray(documents) != und, np.diff(found.offsets))  # no mojibake
+    asked = np.flatnonzero((found.kinds == ALPHABETIC) & ~is_english & is_prose & of_known)
     if len(asked):
         begins = found.begins[asked]
         ends = np.minimum(found.ends[asked], begins + ASKED_BYTES)

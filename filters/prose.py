@@ -31,8 +31,10 @@ _MARKUP: tuple[tuple[tuple[str, ...], str], ...] = (
     (("]:",), r"(?m)^[ \t]*\[[^\]\n]+\]:.*$"),  # link definitions
     (("://", "www."), r"(?:(?<![A-Za-z])[A-Za-z][A-Za-z0-9+.-]{1,9}://|www\.)[!-~]+"),
     (("@",), r"(?<![A-Za-z0-9_.+-])[A-Za-z0-9_.+-]{1,64}@[A-Za-z0-9.-]{1,63}"),
-    # troff: comments and settings whole, then macros whose arguments are text, then escapes
-    (("\n.", "\n'"), r"(?m)^[.'](?:\\\"|(?:TH|so|if|ie|el|de|ds|nr|tr|hy|ad|nh)\b).*$"),
+    # troff: definitions of macros (a page of Tcl opens with 150 lines of them), comments and
+    # settings whole, then macros whose arguments are text, then escapes
+    (("\n.",), r"(?ms)^\.[ \t]*(?:de|ig)\b.*?(?:^\.\.[ \t]*$|\Z)"),
+    (("\n.", "\n'"), r"(?m)^[.'][ \t]*(?:\\\"|(?:TH|so|if|ie|el|de|ds|nr|tr|hy|ad|nh)\b).*$"),
     (("\n.", "\n'"), r"(?m)^[.'][A-Za-z]{1,3}\b"),
     (("\\",), r"\\f(?:[A-Z]|\([A-Z]{2}|\[[A-Z]*\])|\\s[+-]?\d|\\\([a-z]{2}|\\[&|^/,]"),
 )

@@ -64,6 +64,30 @@ def test_a_few_kanji_are_not_called_chinese_with_confidence(text: str) -> None:
     assert row["lang_score"] <= 0.5
 
 
+@pytest.mark.parametrize("text", ["欲窮千里目", "處處聞啼鳥", "你好世界", "兰亭集序"])
+def test_a_few_han_that_japanese_does_not_have_are_chinese(text: str) -> None:
+    assert identified(text)["lang"] == "zh"
+
+
+@pytest.mark.parametrize("charset", ["gb18030", "big5", "utf-8"])
+def test_mojibake_is_no_language(charset: str) -> None:
+    text = "今天天氣很好，我們去公園。"
+    row = identified(text.encode(charset).decode("latin-1"))
+    assert (row["lang"], row["lang_score"], row["lang_conflict"]) == ("und", 0.0, True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Þetta er íslenska, og hún hefur mörg tákn með áherslum.",
+        "Tôi muốn đọc những quyển sách này vào tối nay ở nhà của tôi.",
+        "Où était l'élève ? À côté, là-bas, près de l'hôtel où il a été.",
+    ],
+)
+def test_accents_of_a_language_are_no_mojibake(text: str) -> None:
+    assert identified(text)["lang"] == {"Þ": "is", "T": "vi", "O": "fr"}[text[0]]
+
+
 def test_han_without_kana_is_not_japanese() -> None:
     row = identified("白日依山盡黃河入海流欲窮千里目更上一層樓")  # by Wang Zhihuan, about 700
     assert (row["lang"], row["lang_variant"]) == ("zh", "Hant")
@@ -75,6 +99,9 @@ def test_han_without_kana_is_not_japanese() -> None:
         f"# 快速排序\n\n[English](README.md) | [Issues](https://x.y/issues)\n\n{CODE}\n这里说明怎样使用它。",
         '.TH SORT 1 "2024" "sort 1.0" "User Commands"\n.SH 名称\nsort \\- 给行排序\n.SH 语法\n'
         ".B sort\n[\\fI选项\\fR]... [\\fI文件\\fR]...\n.SH 描述\n把各行排序后写到标准输出。\n",
+        "'\\\" Copyright (c) 1993 The Regents of the University of California.\n.TH Tcl n 8\n"
+        + '.de AS\n.nr )A 10n\n.ie !"\\\\$1"" .nr )A \\\\w\'\\\\$1\'u+3n\n..\n' * 30
+        + ".SH 名称\nafter \\- 在一个时间延迟之后执行一个命令\n",
         "<div class='nav'><a href='/home'>首页</a></div><p>把文件的各行排序后写出。</p>" * 3,
     ],
 )
@@ -130,6 +157,7 @@ SAMPLE = os.environ.get("ASSAY_SAMPLE")
         ("zh", "trpl-zh", "zh", 31, {"uk": 1}),  # a list of the languages of its translations
         ("zh", "laws-zh", "zh", 133, {"en": 11}),  # these hold "bookCollapseSection: true" only
         ("zh", "crosswoz-zh", "zh", 385, {}),
+        ("zh", "poetry-yuding-quantangshi", "zh", 1305, {"und": 1}),
         ("en", "tldr-pages", "en", 355, {}),
         ("en", "ethereum-eips-en", "en", 157, {}),
         ("en", "spamassassin-mail-en", "en", 202, {}),

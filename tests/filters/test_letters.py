@@ -19,6 +19,7 @@ def test_letters_are_counted_by_script() -> None:
     ]  # fmt: skip
     assert n.upper.tolist() == [0, 3, 0]
     assert n.odd_width.tolist() == [0, 3, 0]
+    assert n.accented.tolist() == [0, 0, 0]
     assert [c.tolist() for c in n.of(n.kana > 0)[:2]] == [[7, 5], [2, 0]]
 
 
@@ -39,6 +40,23 @@ def test_letters_are_counted_by_script() -> None:
 )
 def test_variant(text: str, variant: str) -> None:
     assert letters.VARIANTS[letters.variant(counted(text))[0]] == variant
+
+
+def test_what_shows_that_han_are_chinese() -> None:
+    n = counted("東京都庁", "國會", "説明", "說明", "这", "图書館", "与", "㐀")
+    assert n.chinese.tolist() == [0, 2, 0, 1, 1, 1, 0, 1]
+
+
+def test_mojibake() -> None:
+    texts = [
+        "今天天气很好".encode("gb18030").decode("latin-1"),
+        "Ñandú, año, niñez",
+        "à",
+        "ÀÉÎÕ abc",
+    ]
+    n = counted(*texts)
+    assert n.accented.tolist() == [9, 4, 1, 4]
+    assert letters.is_mojibake(n).tolist() == [True, False, False, True]
 
 
 def test_what_scripts_tell() -> None:

@@ -28,6 +28,7 @@ from filters.prose import prose
         ("设$a_1$为{{ page.title }}值", "设 为 值"),
         ("[1]: http://a.b 'title'\n文", "文"),
         ('x\n.TH LS 1 "2020"\n.SH 名称\nls \\- 列出\n.B \\fI目录\\fR', "x 名称 ls - 列出 目录"),
+        ('\'\\" no\n.de AP\n.ie !"\\\\$4"" .TP 5\n..\n.SH 名称\n.de B\nnever closed', "名称"),
         ("安装 node.js 后编辑 config.json", "安装 node.js 后编辑 config.json"),
         ("a < b and c > d & e", "a < b and c d & e"),
     ],
