@@ -84,9 +84,10 @@ def takes(name: str, line: str) -> bool:
 
 def rule_of(line: str, edge: bool) -> str:
     """The first rule that takes a line, which stands at an edge of its page or not; "" if none."""
+    seen = folded(line)
     for name, rule in RULES.items():
         fits = (edge or not rule.edge) and len(line) <= rule.longest
-        if fits and any(_stands(key, folded(line)) for key in rule.keys) and takes(name, line):
+        if fits and any(_stands(key, seen) for key in rule.keys) and takes(name, line):
             return name
     return ""
 
