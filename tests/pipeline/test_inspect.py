@@ -69,6 +69,7 @@ def test_copies_and_held_out_text(root: Path) -> None:
 def test_each_rule_with_value_and_bounds(root: Path) -> None:
     rules = inspect(root, identity("web", 3))["presets"]["gopher"]
     assert [rule["signal"] for rule in rules] == [rule.signal for rule in PRESETS["gopher"]]
+    assert rules[0]["formula"] == "words: words of the text"
     words = rules[0]
     assert (words["value"], words["passes"]) == (6, False)
     assert words["minimum"] == PRESETS["gopher"][0].bounds["zh"].minimum
