@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-from filters import cards, classifier, perplexity
+from filters import cards, classifier, lists, perplexity
 from filters.editors import EDITORS, Editor
 from filters.signals import GROUPS, Group
 from pipeline import schema
@@ -48,10 +48,25 @@ def _perplexity(settings: CorpusSettings) -> dict[str, Group]:
     }
 
 
+def _lists(settings: CorpusSettings) -> dict[str, Group]:
+    paths = tuple(settings.lists.items())
+    if not paths:
+        return {}
+    return {
+        "lists": Group(
+            functools.partial(lists.measure, paths),
+            lists.columns(paths),
+            ("filters.lists",),
+            (*(path for _, path in paths), *lists.FILES),
+        )
+    }
+
+
 # Key of corpus.yaml -> what makes its groups: name -> group, in order.
 MAKERS: dict[str, Callable[[CorpusSettings], dict[str, Group]]] = {
     "classifiers": _classifiers,
     "perplexity": _perplexity,
+    "lists": _lists,
 }
 
 

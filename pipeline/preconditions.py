@@ -8,7 +8,7 @@ import importlib.util
 import re
 from collections.abc import Iterable
 
-from filters import classifier, language, perplexity
+from filters import classifier, language, lists, perplexity
 from pipeline import given, objects
 from pipeline.config import ConfigError
 from pipeline.groups import editors, groups
@@ -32,8 +32,8 @@ def check(settings: CorpusSettings) -> None:
     """Refuse what would fail later.
 
     Raises:
-        ConfigError: an unknown signal group, edits or language, no such extractor, model or
-            `independent` file.
+        ConfigError: an unknown signal group, edits or language, no such extractor, model, list
+            or `independent` file.
     """
     if settings.output is not None and objects.is_url(settings.output):
         objects.require_writable(settings.output)
@@ -56,6 +56,11 @@ def check(settings: CorpusSettings) -> None:
             (perplexity if key == "perplexity" else classifier).load(path)
         except ValueError as error:
             raise ConfigError(f"key `{key}`: {error}") from None
+    for name, path in settings.lists.items():
+        try:
+            lists.read(path)
+        except ValueError as error:
+            raise ConfigError(f"key `lists.{name}`: {error}") from None
     try:
         given.independent_version(settings.heldout)
     except OSError as error:

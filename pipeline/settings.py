@@ -114,6 +114,8 @@ class CorpusSettings(Settings):
     # Signal group -> model of `assay classifier train`, its card beside it
     classifiers: dict[str, str] = Field(default_factory=dict)
     perplexity: str | None = None  # models of `assay perplexity train`, their card beside them
+    # Name -> file with a phrase a line (filters/lists.py), counted by the signal group `lists`
+    lists: dict[str, str] = Field(default_factory=dict)
     extractor: Extractor = "resiliparse"
     hard: tuple[Literal["empty", "not_text"], ...] = ("empty", "not_text")  # dropped at ingest
     shard_bytes: NumBytes = Field(32_000_000, ge=1_000)  # text of one shard, about; also 32MB
@@ -126,13 +128,24 @@ class CorpusSettings(Settings):
             raise ValueError("a name stands twice; name each once")
         return names
 
-    @field_validator("classifiers")
+    @field_validator("classifiers", "lists")
     @classmethod
-    def _are_names(cls, classifiers: dict[str, str]) -> dict[str, str]:
-        for name in classifiers:
+    def _are_names(cls, named: dict[str, str]) -> dict[str, str]:
+        for name in named:
             if re.fullmatch(r"[a-z][a-z0-9_]*", name) is None:
                 raise ValueError(f"{name!r}: a name is made of a-z, 0-9 and _, as in quality")
-        return classifiers
+        return named
+
+    @field_validator("lists")
+    @classmethod
+    def _columns_differ(cls, lists: dict[str, str]) -> dict[str, str]:
+        for name in lists:
+            if f"{name}_words" in lists:
+                raise ValueError(
+                    f"{name}_words is the column with what is found of {name}; "
+                    "give that list another name"
+                )
+        return lists
 
     @field_validator("inputs")
     @classmethod
@@ -188,6 +201,7 @@ def load_corpus(path: str | Path, *, tokenizer_exists: bool = True) -> CorpusSet
             "tokenizer": tokenizer,
             "classifiers": classifiers,
             "perplexity": settings.perplexity and resolve(settings.perplexity),
+            "lists": {name: resolve(path) for name, path in settings.lists.items()},
             "output": output,
         }
     )
