@@ -41,6 +41,7 @@ LONGEST = 64  # symbols of a phrase
 MAX_GAP = 3  # characters between two symbols
 _FILTER_BITS = 18  # of a filter: 32 KB, the level-1 cache
 _MAX_STATES = 1 << 21
+_ROOT = _MAX_STATES  # marks a first symbol that stands for a state
 _ORDINARY = -1  # the entry number of an ordinary phrase
 
 
@@ -49,9 +50,9 @@ class Automaton(NamedTuple):
     pairs: Keys  # two bits of 64 by hash of the first two symbols of a phrase
     heads: Keys  # the same by the ASCII letters, or digits, that begin a phrase
     singles: Bits  # by symbol: begins some phrase
-    # The trie, as open hash tables of (state, symbol, next state + 1), 21 bits each.
-    roots: Keys  # the first step: the first symbol instead of a state
-    steps: Keys  # the others
+    # The trie, as an open hash table of (state, symbol, next state), 21 bits each. The first step
+    # has the top bit, and the first symbol for a state.
+    steps: Keys
     ends: Ints  # by state: the first form that ends there, or -1
     chain: Ints  # by form: the next one that is the same, or -1
     entries: Ints  # by form: its entry
@@ -116,7 +117,6 @@ def automaton(
         pairs=np.zeros((1 << _FILTER_BITS) // 64, np.uint64),
         heads=np.zeros((1 << _FILTER_BITS) // 64, np.uint64),
         singles=np.zeros((VALUE + 1) // 8, np.uint8),
-        roots=np.zeros(1 << (2 * len(rows) + 1).bit_length(), np.uint64),
         steps=np.zeros(1 << (2 * len(flat) + 1).bit_length(), np.uint64),
         ends=np.full(len(flat) + 1, -1, np.int32),
         chain=np.full(len(rows), -1, np.int32),
@@ -142,11 +142,11 @@ def find(texts: Texts, built: Automaton) -> Matches:
 
 
 @inner_kernel
-def _slot(steps: Keys, key: int) -> int:
+def _slot(steps: Keys, key: np.uint64) -> int:
     """Where the step stands, or could."""
-    mixed = np.uint64(key) * HASH_PRIME
+    mixed = key * HASH_PRIME
     slot = int(mixed ^ (mixed >> np.uint64(32))) & (len(steps) - 1)
-    while steps[slot] and int(steps[slot] >> np.uint64(21)) != key:
+    while steps[slot] and steps[slot] >> np.uint64(21) != key:
         slot = (slot + 1) & (len(steps) - 1)
     return slot
 
@@ -183,15 +183,14 @@ def _build(built: Automaton, flat: Values, offsets: Positions) -> None:
     for form in range(len(offsets) - 1):
         begin, end = offsets[form], offsets[form + 1]
         first, second = int(flat[begin]), int(flat[begin + 1]) & VALUE
-        state = first & VALUE
+        state = _ROOT | first & VALUE
         for at in range(begin + 1, end):
-            steps = built.roots if at == begin + 1 else built.steps
-            key = state << 21 | int(flat[at]) & VALUE
-            slot = _slot(steps, key)
-            if steps[slot] == 0:
-                steps[slot] = np.uint64(key << 21 | num_states)
+            key = np.uint64(state << 21 | int(flat[at]) & VALUE)
+            slot = _slot(built.steps, key)
+            if built.steps[slot] == 0:
+                built.steps[slot] = key << np.uint64(21) | np.uint64(num_states)
                 num_states += 1
-            state = int(steps[slot]) & VALUE
+            state = int(built.steps[slot]) & VALUE
         built.chain[form] = built.ends[state]
         built.ends[state] = form
         built.singles[(first & VALUE) >> 3] |= np.uint8(1 << (first & 7))
@@ -212,27 +211,39 @@ def _find(data: Bytes, offsets: Positions, built: Automaton) -> Positions:
     """Texts, entries, begins, ends: int64[4, n]; ordinary phrases too."""
     found = np.empty((4, 64), np.int64)
     num_found = 0
-    free = np.zeros(built.num_categories, np.int64)
-    room = _room(built.num_categories)
+    free = np.empty(built.num_categories, np.int64)
+    room = _Room(
+        np.empty((2, built.num_categories), np.int64),
+        np.empty(LONGEST + 2 * REACH, np.uint32),
+        np.empty((2, LONGEST + 2 * REACH + 1)),
+    )
     starts = np.empty(1024, np.int64)
+    ends = np.empty((4, 64), np.int64)
     for text in range(len(offsets) - 1):
         low, end = offsets[text], offsets[text + 1]
-        for category in range(len(free)):
-            free[category] = low
         if end - low > len(starts):
             starts = np.empty(end - low, np.int64)
         num_starts = _scan(
             data, low, end, built.symbols, built.pairs, built.heads, built.singles, starts
         )
-        for i in range(num_starts):
-            num_here = _walk(data, starts[i], low, end, built, free, room)
+        ends, num_ends = _walk(
+            data, end, built.symbols, built.steps, built.ends, starts[:num_starts], ends
+        )
+        for category in range(len(free)):
+            free[category] = low
+        last = 0
+        while last < num_ends:  # the ends of one start
+            first = last
+            while last < num_ends and ends[0, last] == ends[0, first]:
+                last += 1
+            num_here = _accept(data, low, end, ends, first, last, built, free, room)
             while num_found + num_here > found.shape[1]:
                 found = _grown(found)
-            for j in range(num_here):
+            for i in range(num_here):
                 found[0, num_found] = text
-                found[1, num_found] = room.found[0, j]
-                found[2, num_found] = starts[i]
-                found[3, num_found] = room.found[1, j]
+                found[1, num_found] = room.found[0, i]
+                found[2, num_found] = ends[0, first]
+                found[3, num_found] = room.found[1, i]
                 num_found += 1
     return found[:, :num_found]
 
@@ -257,10 +268,16 @@ def _scan(
         start = at
         byte = data[at]
         word = False
-        if 0xE4 <= byte <= 0xE9:  # Han: next_char by hand
+        if 0xE4 <= byte <= 0xE9:  # Han, nearly always: next_char by hand
             code = int(byte & 0xF) << 12 | int(data[at + 1] & 0x3F) << 6 | int(data[at + 2] & 0x3F)
             symbol = int(table[code])
             at += 3
+            if symbol & HAN:
+                if first >= 0 and _has(pairs, _pair(first, symbol & VALUE)):
+                    starts[num_starts] = first_at
+                    num_starts += 1
+                first, first_at, before = symbol & VALUE, start, 0
+                continue
         elif byte >= 0x80:
             code, at = next_char(data, at)
             symbol = int(table[code])
@@ -289,6 +306,9 @@ def _scan(
             ):
                 starts[num_starts] = start
                 num_starts += 1
+            if at < end and data[at] == 0x20:  # saves a turn for every second one
+                at += 1
+                before = 0
         elif apart and symbol & BLANK == 0:
             first, first_at = symbol & VALUE, start
     return num_starts
@@ -315,22 +335,11 @@ def _goes_on(data: Bytes, at: int, table: Symbols, kind: int) -> bool:
 
 
 class _Room(NamedTuple):
-    """Scratch of a walk."""
+    """Scratch of what follows."""
 
     found: Positions  # [2, n]: entries and ends
-    ends: Positions  # [3, LONGEST]: forms that end on the way, in which byte, at which symbol
-    row: Values  # the symbols, with those around
+    row: Values  # letters, digits and Han of a phrase, with the Han around
     best: npt.NDArray[np.float64]
-
-
-@kernel
-def _room(num_categories: int) -> _Room:
-    return _Room(
-        np.empty((2, num_categories), np.int64),
-        np.empty((3, LONGEST), np.int64),
-        np.empty(LONGEST + 2 * REACH, np.uint32),
-        np.empty((2, LONGEST + 2 * REACH + 1)),
-    )
 
 
 @kernel
@@ -342,48 +351,79 @@ def _grown(found: Positions) -> Positions:
     return grown
 
 
-@inner_kernel
+@kernel
 def _walk(
-    data: Bytes, begin: int, low: int, end: int, built: Automaton, free: Positions, room: _Room
-) -> int:
-    """How many phrases begin at byte `begin` of the text data[low:end]; they are in room.found."""
-    state = depth = gap = gapped = last = num_ends = 0
-    at = begin
-    while at < end and depth < LONGEST:
-        code, at = next_char(data, at)
-        symbol = int(built.symbols[code])
-        if symbol & NOTHING or symbol & last & BLANK:
-            continue
-        step = np.uint64(symbol & VALUE)
-        if depth:
-            steps = built.roots if depth == 1 else built.steps
-            step = steps[_slot(steps, state << 21 | symbol & VALUE)]
-            if step == 0 or (gap and (last | symbol) & HAN == 0):
-                gap += 1
-                if symbol & GAP == 0 or gap > MAX_GAP:
-                    break
+    data: Bytes,
+    end: int,
+    table: Symbols,
+    steps: Keys,
+    forms: Ints,
+    starts: Positions,
+    ends: Positions,
+) -> tuple[Positions, int]:
+    """Where forms end that begin at `starts`: int64[4, n], of which n; start, byte after the form,
+    the form, whether a character was passed over; of one start in ascending order.
+    """
+    num_ends = 0
+    for start in starts:
+        state = depth = gap = gapped = last = 0
+        at = start
+        while at < end and depth < LONGEST:
+            code, at = next_char(data, at)
+            symbol = int(table[code])
+            if symbol & NOTHING or symbol & last & BLANK:
                 continue
-        state = int(step) & VALUE
-        room.row[REACH + depth] = symbol & VALUE
-        depth += 1
-        gapped |= gap > 0
-        gap = 0
-        last = symbol
-        if depth > 1 and built.ends[state] >= 0:
-            room.ends[0, num_ends] = built.ends[state]
-            room.ends[1, num_ends] = at
-            room.ends[2, num_ends] = depth << 1 | gapped
-            num_ends += 1
+            if depth == 0:
+                state = _ROOT | symbol & VALUE
+            else:
+                step = steps[_slot(steps, np.uint64(state << 21 | symbol & VALUE))]
+                if step == 0 or (gap and (last | symbol) & HAN == 0):
+                    gap += 1
+                    if symbol & GAP == 0 or gap > MAX_GAP:
+                        break
+                    continue
+                state = int(step) & VALUE
+                gapped |= gap > 0
+                if forms[state] >= 0:
+                    if num_ends == ends.shape[1]:
+                        ends = _grown(ends)
+                    ends[0, num_ends] = start
+                    ends[1, num_ends] = at
+                    ends[2, num_ends] = forms[state]
+                    ends[3, num_ends] = gapped
+                    num_ends += 1
+            depth += 1
+            gap = 0
+            last = symbol
+    return ends, num_ends
+
+
+@kernel
+def _accept(
+    data: Bytes,
+    low: int,
+    end: int,
+    ends: Positions,
+    first: int,
+    last: int,
+    built: Automaton,
+    free: Positions,
+    room: _Room,
+) -> int:
+    """How many phrases there are of ends[:, first:last], which begin at one byte; they are in
+    room.found.
+    """
     num_found = 0
-    for i in range(num_ends - 1, -1, -1):
-        form, after, depth = room.ends[0, i], room.ends[1, i], room.ends[2, i] >> 1
+    begin = ends[0, first]
+    for i in range(last - 1, first - 1, -1):
+        after, form, gapped = ends[1, i], ends[2, i], ends[3, i]
         word = -1  # not known
         while form >= 0:
             entry = built.entries[form]
             category = built.categories[entry]
-            if begin >= free[category] and (room.ends[2, i] & 1 or not built.gapped[form]):
+            if begin >= free[category] and (gapped or not built.gapped[form]):
                 if word < 0:
-                    word = _is_apart(data, low, begin, after, end, depth, built, room)
+                    word = _is_apart(data, low, begin, after, end, built, room)
                 if word > 0 or entry == _ORDINARY:
                     room.found[0, num_found] = entry
                     room.found[1, num_found] = after
@@ -395,18 +435,22 @@ def _walk(
 
 @kernel
 def _is_apart(
-    data: Bytes,
-    low: int,
-    begin: int,
-    after: int,
-    end: int,
-    depth: int,
-    built: Automaton,
-    room: _Room,
+    data: Bytes, low: int, begin: int, after: int, end: int, built: Automaton, room: _Room
 ) -> bool:
-    """Do the `depth` symbols of room.row, data[begin:after], stand at word borders?"""
+    """Does data[begin:after], of the text data[low:end], stand at word borders?"""
     table, row = built.symbols, room.row
-    first, last = int(table[row[REACH]]), int(table[row[REACH + depth - 1]])
+    first = last = length = 0
+    at = begin
+    while at < after:
+        code, at = next_char(data, at)
+        symbol = int(table[code])
+        if symbol & NOTHING:
+            continue
+        first = first if first else symbol
+        last = symbol
+        if symbol & (HAN | LETTER | DIGIT):
+            row[REACH + length] = symbol & VALUE
+            length += 1
     num_before, num_after = 0, 0
     at = begin
     while first & HAN and num_before < REACH and at > low:
@@ -428,13 +472,13 @@ def _is_apart(
             return False
         if symbol & last & HAN == 0:
             break
-        row[REACH + depth + num_after] = symbol & VALUE
+        row[REACH + length + num_after] = symbol & VALUE
         num_after += 1
     if num_before + num_after == 0:
         return True
     around = row[REACH - num_before :]
-    length = num_before + depth + num_after
-    return is_word(built.words, around, length, num_before, num_before + depth, room.best)
+    end_of_row = num_before + length + num_after
+    return is_word(built.words, around, end_of_row, num_before, num_before + length, room.best)
 
 
 @kernel

@@ -82,7 +82,7 @@ def _ends(
     return found
 
 
-def _apart(symbols: list[tuple[int, int]], begin: int, end: int, row: tuple[int, ...]) -> bool:
+def _apart(symbols: list[tuple[int, int]], begin: int, end: int) -> bool:
     """Does what stands at symbols[begin:end + 1] stand at word borders?"""
     kind = LETTER | DIGIT
     if begin and symbols[begin - 1][0] & symbols[begin][0] & kind:
@@ -100,7 +100,8 @@ def _apart(symbols: list[tuple[int, int]], begin: int, end: int, row: tuple[int,
         after = "".join(chr(value & VALUE) for value in han)
     if not before + after:
         return True
-    middle = "".join(map(chr, row))
+    shown = [value for value, _ in symbols[begin : end + 1] if value & (HAN | LETTER | DIGIT)]
+    middle = "".join(chr(value & VALUE) for value in shown)
     return is_word(before + middle + after, len(before), len(before) + len(middle))
 
 
@@ -120,7 +121,7 @@ def find(text: str, forms: list[Form], categories: list[int], ordinary: list[str
                     continue
                 kind = LETTER | DIGIT
                 glued = begin > 0 and symbols[begin - 1][0] & symbols[begin][0] & kind
-                if not glued and (form.entry < 0 or _apart(symbols, begin, end, row)):
+                if not glued and (form.entry < 0 or _apart(symbols, begin, end)):
                     free[category] = end + 1
                     found.append((form.entry, symbols[begin][1], symbols[end][1] + 1))
     kept = []
