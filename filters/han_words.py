@@ -91,10 +91,44 @@ def is_word(
     words: HanWords, row: Values, length: int, begin: int, end: int, best: npt.NDArray[np.float64]
 ) -> bool:
     """Is row[begin:end] a word in row[:length]? `best` is room for 2 x (length + 1) numbers."""
+    return not _is_cut(words, row, length, begin, end) or _is_likelier(
+        words, row, length, begin, end, best
+    )
+
+
+@inner_kernel
+def _through(words: HanWords, row: Values, at: int, after: int, begin: int, end: int) -> bool:
+    """Is the phrase row[begin:end] cut through by the word row[at:after]?"""
+    if at < begin and after >= end:
+        return begin - at < 2 or not _is_known(words, row, at, begin)
+    return at < begin < after or begin < at < end < after
+
+
+@kernel
+def _is_cut(words: HanWords, row: Values, length: int, begin: int, end: int) -> bool:
+    """Does any word cut through the phrase?"""
+    for at in range(max(begin - REACH, 0), end):
+        value = HASH_START
+        for after in range(at + 1, min(at + LONGEST, length) + 1):
+            value = mix(value, np.uint64(row[after - 1]))
+            crosses = at < begin < after or at < end < after
+            if (
+                crosses
+                and _log(words, value) != 0.0
+                and _through(words, row, at, after, begin, end)
+            ):
+                return True
+    return False
+
+
+@kernel
+def _is_likelier(
+    words: HanWords, row: Values, length: int, begin: int, end: int, best: npt.NDArray[np.float64]
+) -> bool:
+    """Is the likeliest way to cut row[:length] one that does not cut through the phrase?"""
     for at in range(length + 1):
         best[0, at] = best[1, at] = -np.inf
     best[0, 0] = best[1, 0] = 0.0
-    conflict = False
     for at in range(length):
         if at == begin:
             for way in range(2):
@@ -108,14 +142,9 @@ def is_word(
                     continue
                 log = words.unknown
             best[0, after] = max(best[0, after], best[0, at] + log)
-            through = at < begin < after < end or begin < at < end < after
-            if at < begin and after >= end:
-                through = begin - at < 2 or not _is_known(words, row, at, begin)
-            if through:
-                conflict = True
-            else:
+            if not _through(words, row, at, after, begin, end):
                 best[1, after] = max(best[1, after], best[1, at] + log)
-    return not conflict or best[1, length] >= best[0, length]
+    return best[1, length] >= best[0, length]
 
 
 @kernel

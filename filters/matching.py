@@ -41,14 +41,18 @@ LONGEST = 64  # symbols of a phrase
 MAX_GAP = 3  # characters between two symbols
 _FILTER_BITS = 18  # of a filter: 32 KB, the level-1 cache
 _MAX_STATES = 1 << 21
+_ANY = np.uint64(VALUE)
 _ROOT = _MAX_STATES  # marks a first symbol that stands for a state
 _ORDINARY = -1  # the entry number of an ordinary phrase
 
 
 class Automaton(NamedTuple):
     symbols: Symbols
-    pairs: Keys  # two bits of 64 by hash of the first two symbols of a phrase
-    heads: Keys  # the same by the ASCII letters, or digits, that begin a phrase
+    # Filters, two bits of 64 by hash: of the first two symbols of a phrase, and with the third one;
+    # of the ASCII letters, or digits, that begin a phrase, and with the letter that begins its
+    # second word. ANY for a third that there is not, or that is of another kind.
+    pairs: Keys
+    heads: Keys
     singles: Bits  # by symbol: begins some phrase
     # The trie, as an open hash table of (state, symbol, next state), 21 bits each. The first step
     # has the top bit, and the first symbol for a state.
@@ -196,6 +200,9 @@ def _build(built: Automaton, flat: Values, offsets: Positions) -> None:
         built.singles[(first & VALUE) >> 3] |= np.uint8(1 << (first & 7))
         hashed = _pair(first & VALUE, second)
         built.pairs[_place(hashed)] |= _bits(hashed)
+        third = np.uint64(flat[begin + 2] & VALUE) if end > begin + 2 else _ANY
+        hashed = mix(hashed, third)
+        built.pairs[_place(hashed)] |= _bits(hashed)
         kind = first & (LETTER | DIGIT)
         word = np.empty(end - begin, np.uint8)
         length = 0
@@ -203,6 +210,13 @@ def _build(built: Automaton, flat: Values, offsets: Positions) -> None:
             word[length] = min(int(flat[begin + length]) & VALUE, 0xFF)  # no ASCII: ends the run
             length += 1
         hashed = _run(word, 0, length, kind)[1]
+        built.heads[_place(hashed)] |= _bits(hashed)
+        then = _ANY
+        if length + 1 < len(word) and int(flat[begin + length]) & BLANK:
+            symbol = int(flat[begin + length + 1])
+            if symbol & (LETTER | DIGIT) and symbol & VALUE < 0x80:
+                then = np.uint64(symbol & VALUE)
+        hashed = mix(hashed, then)
         built.heads[_place(hashed)] |= _bits(hashed)
 
 
@@ -273,9 +287,11 @@ def _scan(
             symbol = int(table[code])
             at += 3
             if symbol & HAN:
-                if first >= 0 and _has(pairs, _pair(first, symbol & VALUE)):
-                    starts[num_starts] = first_at
-                    num_starts += 1
+                if first >= 0:
+                    pair = _pair(first, symbol & VALUE)
+                    if _has(pairs, pair) and _fits(pairs, pair, _next_han(data, at, end, table)):
+                        starts[num_starts] = first_at
+                        num_starts += 1
                 first, first_at, before = symbol & VALUE, start, 0
                 continue
         elif byte >= 0x80:
@@ -301,7 +317,7 @@ def _scan(
             length, head = _run(data, start, end, kind)
             at = start + length
             if apart and (
-                _has(heads, head)
+                (_has(heads, head) and _fits(heads, head, _next_word(data, at, end, table)))
                 or (at < end and data[at] >= 0x80 and _goes_on(data, at, table, kind))
             ):
                 starts[num_starts] = start
@@ -325,6 +341,31 @@ def _run(data: Bytes, at: int, end: int, kind: int) -> tuple[int, np.uint64]:
         value = mix(value, np.uint64(data[at + length]))
         length += 1
     return length, value
+
+
+@inner_kernel
+def _fits(filter_: Keys, hashed: np.uint64, then: np.uint64) -> bool:
+    """May a phrase go on so? `then` is what stands there, _ANY if that says nothing."""
+    return then == _ANY or _has(filter_, mix(hashed, then)) or _has(filter_, mix(hashed, _ANY))
+
+
+@kernel
+def _next_han(data: Bytes, at: int, end: int, table: Symbols) -> np.uint64:
+    """The symbol at byte `at` if it is Han, else _ANY: what is none may be passed over."""
+    symbol = 0
+    if at < end and 0xE4 <= data[at] <= 0xE9:
+        symbol = int(table[next_char(data, at)[0]])
+    return np.uint64(symbol & VALUE) if symbol & HAN else _ANY
+
+
+@kernel
+def _next_word(data: Bytes, at: int, end: int, table: Symbols) -> np.uint64:
+    """The ASCII letter, or digit, after one space at byte `at`, else _ANY."""
+    if at + 1 < end and data[at] == 0x20 and data[at + 1] < 0x80:
+        symbol = int(table[data[at + 1]])
+        if symbol & (LETTER | DIGIT):
+            return np.uint64(symbol & VALUE)
+    return _ANY
 
 
 @kernel
