@@ -144,7 +144,8 @@ def _is_likelier(
             best[0, after] = max(best[0, after], best[0, at] + log)
             if not _through(words, row, at, after, begin, end):
                 best[1, after] = max(best[1, after], best[1, at] + log)
-    return best[1, length] >= best[0, length]
+    likelier: bool = best[1, length] >= best[0, length]
+    return likelier
 
 
 @kernel
