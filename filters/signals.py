@@ -21,6 +21,7 @@ from filters import (
     chars,
     copied,
     fineweb,
+    generated,
     gopher,
     language,
     language_mix,
@@ -73,6 +74,12 @@ GROUPS: dict[str, Group] = {
     "repeats": Group(repeats.measure, repeats.COLUMNS, ("filters.repeats",)),
     "markup": Group(markup.measure, markup.COLUMNS, ("filters.markup",)),
     "broken": Group(broken.measure, broken.COLUMNS, ("filters.broken",)),
+    "generated": Group(
+        generated.measure,
+        generated.COLUMNS,
+        ("filters.generated",),
+        ("words/generated.tsv",),
+    ),
     "boilerplate": Group(
         boilerplate.measure,
         boilerplate.COLUMNS,

@@ -1,0 +1,120 @@
+"""Stock phrases of a batch, counted by kind over the words that all groups share.
+
+Phrases are plain words in a row, in any case, whatever punctuation stands between. That takes a
+look at a number per word, .5 CPU-ms a MB; filters/matching.py, which sees through disguises, takes
+4 (zh) to 10 (en) for the same list.
+"""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from filters.text import words
+from filters.wordruns import Words, word_hash
+from kernels.cache import kept_arrays
+from kernels.compile import inner_kernel, kernel
+
+LIST = Path(__file__).parent / "words" / "generated.tsv"
+KINDS = ("leftover", "frame", "order", "contrast", "advice", "tone", "self", "talk")
+LANGUAGES = ("en", "zh")
+NUM_TELLING = KINDS.index("self")  # the kinds before tell of machines, the others of people
+LONGEST = 16  # words of a phrase
+NUM_SHOWN = 8
+
+Hashes = npt.NDArray[np.uint64]
+Numbers = npt.NDArray[np.int32]
+
+
+@functools.cache
+def entries() -> list[tuple[str, str, str]]:
+    """Kind, language, phrase of each line of the list."""
+    rows = [line.split("\t") for line in LIST.read_text(encoding="utf-8").splitlines()]
+    return [(kind, language, phrase) for kind, language, phrase in rows]
+
+
+def _phrases() -> tuple[Hashes, Numbers, Hashes, Numbers]:
+    """First words, sorted; where the phrases of each begin; the words of each phrase, the longest
+    of a first word first; its language, kind, number of words, and line of the list."""
+    found: dict[tuple[int, ...], tuple[int, int, int, int]] = {}
+    for line, (kind, language, phrase) in enumerate(entries()):
+        for apostrophe in "'’":
+            row = tuple(word_hash(word) for word in words(phrase.replace("'", apostrophe)))
+            assert 1 <= len(row) <= LONGEST, phrase
+            found[row] = (LANGUAGES.index(language), KINDS.index(kind), len(row), line)
+    rows = sorted(found, key=lambda row: (row[0], -len(row), row))
+    firsts = sorted({row[0] for row in rows})
+    begins = np.searchsorted(
+        np.array([row[0] for row in rows], np.uint64), np.array(firsts, np.uint64)
+    )
+    hashes = np.zeros((len(rows), LONGEST), np.uint64)
+    for at, row in enumerate(rows):
+        hashes[at, : len(row)] = row
+    return (
+        np.array(firsts, np.uint64),
+        np.append(begins, len(rows)).astype(np.int32),
+        hashes,
+        np.array([found[row] for row in rows], np.int32),
+    )
+
+
+FIRSTS, BEGINS, HASHES, ROWS = kept_arrays([__file__, LIST], _phrases)
+_IS_FIRST = np.zeros(1 << 16, np.bool_)
+_IS_FIRST[FIRSTS & np.uint64(0xFFFF)] = True
+
+
+@kernel
+def count_stock(found: Words, languages: Numbers) -> tuple[Numbers, Numbers]:
+    """Phrases of each text by kind, int32[n, len(KINDS)], and the rows of the first NUM_SHOWN that
+    it shows, or -1; `languages` are numbers of LANGUAGES, -1 for others, which have none. Phrases
+    do not overlap.
+    """
+    counts = np.zeros((len(languages), len(KINDS)), np.int32)
+    shown = np.full((len(languages), NUM_SHOWN), -1, np.int32)
+    largest = 0
+    for text in range(len(languages)):
+        largest = max(largest, found.starts[text + 1] - found.starts[text])
+    groups = np.empty(largest, np.int32)  # of each distinct word: its place in FIRSTS, or -1
+    for text in range(len(languages)):
+        if languages[text] < 0:
+            continue
+        start = found.starts[text]
+        for word in range(start, found.starts[text + 1]):
+            value = found.vocabulary[word]
+            groups[word - start] = -1
+            if _IS_FIRST[value & np.uint64(0xFFFF)]:
+                place = np.searchsorted(FIRSTS, value)
+                if place < len(FIRSTS) and FIRSTS[place] == value:
+                    groups[word - start] = place
+        at, end = found.offsets[text], found.offsets[text + 1]
+        num_shown = 0
+        while at < end:
+            group = groups[found.names[at]]
+            at += 1
+            if group < 0:
+                continue
+            for row in range(BEGINS[group], BEGINS[group + 1]):
+                if _stands(found, start, at, end, row) and ROWS[row, 0] == languages[text]:
+                    kind = ROWS[row, 1]
+                    counts[text, kind] += 1
+                    if num_shown < NUM_SHOWN and kind < NUM_TELLING:
+                        shown[text, num_shown] = row
+                        num_shown += 1
+                    at += ROWS[row, 2] - 1
+                    break
+    return counts, shown
+
+
+@inner_kernel
+def _stands(found: Words, start: int, at: int, end: int, row: int) -> bool:
+    """Do the words from `at` on go on as the phrase does after its first?"""
+    length = ROWS[row, 2]
+    if at - 1 + length > end:
+        return False
+    for i in range(1, length):
+        if found.vocabulary[start + found.names[at - 1 + i]] != HASHES[row, i]:
+            return False
+    return True
