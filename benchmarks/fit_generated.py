@@ -1,9 +1,10 @@
 """The coefficients of filters/generated.py: `python benchmarks/fit_generated.py FOLDER ...`
 
 Machine-written: benchmarks/data/generated_dev.jsonl, each page whole and in halves. People: pieces
-of the sources in FIT. Everything is weighed so that each source counts the same, and machines as
-much as people; the intercept is then moved until .5 flags ALARMS of the pieces of FIT. Printed: the
-table to paste, recall with the genre of a page left out, false alarms of FIT and of HELD_OUT.
+of the sources in FIT, of which package_texts.py makes some. All is weighed so that each source
+counts the same, and machines as much as people; the intercept is then moved until .5 flags ALARMS
+of the pieces of FIT. Printed: the table to paste, recall with the genre of a page left out, false
+alarms of FIT and of HELD_OUT.
 """
 
 from __future__ import annotations

