@@ -45,7 +45,7 @@ def counted(text: str, language: str) -> list[int]:
 def defined(text: str, language: str) -> list[int]:
     """At each word the longest phrase that begins there; then what comes after it."""
     listed = {
-        tuple(words(phrase.replace("'", mark))): KINDS.index(kind)
+        tuple(words(phrase.replace("'", mark).translate(LOWER))): KINDS.index(kind)
         for kind, lang, phrase in entries()
         if lang == language
         for mark in "'’"
