@@ -3,7 +3,7 @@
 A text that a model of good text expects is head, what surprises it is tail: CCNet (Wenzek et al.
 2020) kept the head and the middle of each language. A list of names, a poem and mojibake are all
 surprising; the bucket is a place among others and no judgement. The models are those of
-filters/ngrams.py, made by `assay perplexity train`.
+filters/ngrams.py, made by `assay perplexity train`, or KenLM's (filters/kenlm_model.py).
 """
 
 from __future__ import annotations
@@ -17,11 +17,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from filters import cards, edges, ngrams
+from filters import cards, edges, kenlm_model, ngrams
 from filters.columns import Signal
 from filters.fasttext_file import Floats
+from filters.kenlm_model import Kenlm
+from filters.names import Offsets
+from filters.ngrams import Positions
 from filters.segments import Texts
-from filters.spread import FOLDS
+from filters.spread import FOLDS, Codes, View
 from filters.text import CLASSES
 from kernels.arrow import string_buffers
 
@@ -52,7 +55,7 @@ COLUMNS: dict[str, Signal] = {
 
 
 class Models(NamedTuple):
-    languages: Mapping[str, ngrams.Model]
+    languages: Mapping[str, ngrams.Model | Kenlm]
     max_chars: int
     edges: Mapping[str, list[float]]
 
@@ -83,9 +86,17 @@ def bits(models: Models, texts: Texts, languages: npt.NDArray[np.object_]) -> Fl
         if len(rows):
             data, offsets = string_buffers(texts.array.take(pa.array(rows)))
             codes, ends = ngrams.characters(data, offsets, FOLDS, CLASSES, models.max_chars)
-            costs = ngrams.score(model.table, model.order, model.unknown, codes, ends)
-            found[rows] = costs / ngrams.UNIT / (np.diff(ends) - 1)
+            found[rows] = _costs(model, texts, rows, codes, ends) / (np.diff(ends) - 1)
     return found
+
+
+def _costs(
+    model: ngrams.Model | Kenlm, texts: Texts, rows: Positions, codes: Codes, ends: Offsets
+) -> npt.NDArray[np.floating]:
+    """Bits of each of some texts, whose characters are `codes`."""
+    if isinstance(model, Kenlm):
+        return kenlm_model.costs(model, texts.array.take(pa.array(rows)).to_pylist())
+    return ngrams.score(model.table, model.order, model.unknown, codes, ends) / ngrams.UNIT
 
 
 def load(path: str | Path) -> Models:
@@ -104,9 +115,23 @@ def _load(path: Path, state: tuple[int, ...]) -> Models:
     def made(card: dict[str, Any]) -> Models:
         with np.load(path) as tables:
             languages = {
-                name: ngrams.Model(card["order"], tables[name], of_it["unknown"])
+                name: _kenlm(path, of_it, card["max_chars"])
+                if "kenlm" in of_it
+                else ngrams.Model(card["order"], tables[name], of_it["unknown"])
                 for name, of_it in card["languages"].items()
             }
         return Models(languages, card["max_chars"], card["edges"]["bits"])
 
     return cards.read_model(path, KIND, made)
+
+
+def _kenlm(path: Path, described: dict[str, Any], max_chars: int) -> Kenlm:
+    """A model that the card names, relative to its own folder."""
+    file = path.parent / described["kenlm"]
+    model = kenlm_model.load(file, View(described["units"], described["fold"], max_chars))
+    if cards.sha256(file) != described["sha256"]:
+        raise ValueError(
+            f"{file} is not the model that {cards.card_path(path)} describes; put it back, or "
+            "take it in again with `assay perplexity adopt`"
+        )
+    return model

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 import xxhash
 
-from filters import cards, edges, ngrams, perplexity
+from filters import cards, edges, kenlm_model, ngrams, perplexity
 from filters.segments import Texts
-from filters.spread import FOLDS
+from filters.spread import FOLDS, View
 from filters.text import CLASSES
 from kernels.arrow import string_buffers
 from pipeline.amounts import counted
@@ -89,6 +90,44 @@ def train(
             "documents": len(aside),
             "bits": edges.fit(found, named.tolist()),
         },
+    }
+    write_json(cards.card_path(output), card)
+    return card
+
+
+def adopt(
+    files: dict[str, Path], output: Path, corpus: str, where: str | None, view: View
+) -> dict[str, Any]:
+    """A card for KenLM models, one of a language, with percentiles of a corpus; returns the card.
+
+    Raises:
+        ValueError: KenLM is not installed, or cannot read a model.
+    """
+    models = {language: kenlm_model.load(file, view) for language, file in files.items()}
+    with replacing(output) as temporary, open(temporary, "wb") as empty:
+        np.savez(empty, allow_pickle=False)  # tables of our own: none
+    loaded = perplexity.Models(models, view.max_chars, {})
+
+    def score(texts: Texts, languages: list[str]) -> percentiles.Values:
+        return perplexity.bits(loaded, texts, np.array(languages, dtype=object))
+
+    folder = output.resolve().parent
+    card = {
+        "format": cards.FORMAT,
+        "kind": perplexity.KIND,
+        "model": {"file": output.name, "sha256": cards.sha256(output)},
+        "max_chars": view.max_chars,
+        "languages": {
+            language: {
+                "kenlm": os.path.relpath(file.resolve(), folder),
+                "sha256": cards.sha256(file),
+                "units": view.units,
+                "fold": view.fold,
+            }
+            for language, file in files.items()
+        },
+        "versions": versions(["assay", "kenlm"]),
+        "edges": percentiles.fit(corpus, where, score, "bits"),
     }
     write_json(cards.card_path(output), card)
     return card

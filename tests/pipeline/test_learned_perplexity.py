@@ -97,3 +97,25 @@ def test_the_group_is_made_by_its_key() -> None:
     made = groups(CorpusSettings.model_validate(settings | {"perplexity": "/m/lm.npz"}))
     assert made["perplexity"].files == ("/m/lm.npz", "/m/lm.json")
     assert "perplexity" not in groups(CorpusSettings.model_validate(settings))
+
+
+def test_models_of_kenlm(corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("kenlm", reason="the extra kenlm is not installed")
+    unigrams = "-2\t<unk>\n0\t<s>\n-1\t</s>\n-0.5\tthe\n"
+    bigrams = "-0.1\tthe the\n"
+    (tmp_path / "en.arpa").write_text(
+        f"\\data\\\nngram 1=4\nngram 2=1\n\n\\1-grams:\n{unigrams}\n"
+        f"\\2-grams:\n{bigrams}\n\\end\\\n"
+    )
+    command = ["perplexity", "adopt", "--corpus", str(corpus), "--output", str(tmp_path / "k.npz")]
+    assert main([*command, f"en={tmp_path / 'en.arpa'}"]) == 0
+    assert "percentiles of corpus: 122 documents, *" in capsys.readouterr().out
+    columns = {"lang": pa.array(["en", "zh"])}
+    found = perplexity.measure(str(tmp_path / "k.npz"), Texts(pa.array(["the the", "天"])), columns)
+    assert pa.array(found["bits"]).to_pylist() == [pytest.approx(1.6 * np.log2(10) / 8), None]
+    (tmp_path / "en.arpa").write_text("other")
+    perplexity._load.cache_clear()
+    with pytest.raises(ValueError, match="en.arpa is no model that KenLM reads"):
+        perplexity.load(tmp_path / "k.npz")
+    assert main([*command, "en.arpa"]) == 2
+    assert "expected LANGUAGE=FILE" in capsys.readouterr().err
