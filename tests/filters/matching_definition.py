@@ -59,6 +59,17 @@ def _folded(phrase: str) -> tuple[int, ...]:
     return tuple(value & VALUE for value in kept)
 
 
+@functools.lru_cache(maxsize=1)
+def _rows(
+    forms: tuple[Form, ...],
+) -> tuple[dict[tuple[int, ...], list[Form]], set[tuple[int, ...]]]:
+    """The forms by their symbols, and all that rows of symbols begin with."""
+    by_row: dict[tuple[int, ...], list[Form]] = {}
+    for form in forms:
+        by_row.setdefault(_folded(form.text), []).append(form)
+    return by_row, {row[:n] for row in by_row for n in range(1, len(row) + 1)}
+
+
 def _ends(
     symbols: list[tuple[int, int]], begin: int, prefixes: set[tuple[int, ...]]
 ) -> list[tuple[tuple[int, ...], int, bool]]:
@@ -107,10 +118,7 @@ def _apart(symbols: list[tuple[int, int]], begin: int, end: int) -> bool:
 
 def find(text: str, forms: list[Form], categories: list[int], ordinary: list[str]) -> list[Found]:
     symbols = read(text)
-    by_row: dict[tuple[int, ...], list[Form]] = {}
-    for form in (*forms, *(Form(-1, phrase) for phrase in ordinary)):
-        by_row.setdefault(_folded(form.text), []).append(form)
-    prefixes = {row[:n] for row in by_row for n in range(1, len(row) + 1)}
+    by_row, prefixes = _rows((*forms, *(Form(-1, phrase) for phrase in ordinary)))
     free: dict[int, int] = {}
     found: list[Found] = []
     for begin in range(len(symbols)):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import importlib.util
 import itertools
+import json
+import os
 import time
 from pathlib import Path
 
@@ -13,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from filters import matching
+from filters import disguises, matching, unsafe
 from filters.matching import Automaton, Form, automaton, find, plain
 from filters.segments import Texts
 from filters.symbols import symbol, symbols
@@ -26,6 +29,7 @@ assert _spec.loader is not None
 definition = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(definition)
 
+SOAK = "ASSAY_SOAK" in os.environ
 PHRASES = "口交 做爱 微信 加v vx +v 色情 色情网站 性交 支那 性爱 阴道 赌博 约炮 91 国人".split()
 FORMS = [
     *(Form(i, phrase) for i, phrase in enumerate(PHRASES)),
@@ -136,6 +140,34 @@ def test_equal_to_the_definition(text: str) -> None:
     ]
     triples = zip(matches.entries, matches.begins, matches.ends, strict=True)
     assert sorted((int(e), int(b), int(n)) for e, b, n in triples) == expected
+
+
+@pytest.mark.skipif("ASSAY_SAMPLE" not in os.environ, reason="ASSAY_SAMPLE is not set")
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_equal_to_the_definition_on_real_text(language: str) -> None:
+    """The first 300 characters of each document; the shipped list has enough hits in them."""
+    rows = [line.split("\t") for line in unsafe.FILE.read_text(encoding="utf-8").splitlines()]
+    listed = [row for row in rows if row[2] != unsafe.ORDINARY]
+    ordinary = [row[0] for row in rows if row[2] == unsafe.ORDINARY]
+    forms = disguises.forms([row[0] for row in listed])
+    categories = [unsafe.CATEGORIES.index(row[1]) for row in listed]
+    path = Path(os.environ["ASSAY_SAMPLE"]) / f"{language}.jsonl.gz"
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        texts = [json.loads(line)["text"][:300] for line in lines][:: 1 if SOAK else 8]
+    expected = [
+        (number, entry, len(text[:begin].encode()), len(text[:end].encode()))
+        for number, text in enumerate(texts)
+        for entry, begin, end in definition.find(text, forms, categories, ordinary)
+    ]
+    batch = Texts(pa.array(texts))
+    matches = find(batch, automaton(forms, categories, ordinary))
+    starts = batch.offsets[matches.texts]
+    found = zip(
+        *(matches.texts, matches.entries, matches.begins - starts, matches.ends - starts),
+        strict=True,
+    )
+    assert sorted(tuple(map(int, match)) for match in found) == sorted(expected)
+    assert len(expected) > 100
 
 
 @pytest.mark.parametrize("unit", ["色", "色\u200b", "色....", "色.", "make ", "a", "a\u200b", " "])
