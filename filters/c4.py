@@ -1,7 +1,9 @@
-"""Signal group `c4`: what C4's rules for lines and pages look at (Raffel et al. 2019, section 2.2).
+"""Signal group and editor `c4`: C4's rules for lines and pages (Raffel et al. 2019, section 2.2).
 
 C4 drops lines, then pages by what is left. Here nothing is dropped: the group says how many lines
-each rule would take, and how many lines, words and sentences would be left (`*_after`).
+each rule would take, and how many lines, words and sentences would be left (`*_after`). The editor
+takes those lines away, with their line feeds, from texts of a mixture that names it; of
+`kind: code`, and of languages without rules, none.
 
 Units are those of filters/text.py, so a line of Chinese is not one word, and 。 ends a sentence.
 Left out: `[12]` and `[edit]` stay in the text, and bad words have no list here.
@@ -16,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from filters.columns import Signal
+from filters.edits import Edits, whole_lines
 from filters.endings import ends_in_ellipsis, ends_terminally
 from filters.names import Positions
 from filters.phrases import (
@@ -62,21 +65,49 @@ COLUMNS: dict[str, Signal] = {
 }
 BY_LANGUAGE = tuple(COLUMNS)[-4:]
 
+# Why a line goes: a bit of each. The edit of one with several is of the first.
+REASONS = ("no_terminal", "long_word", "javascript", "policy", "short")
+_NO_TERMINAL, _LONG_WORD, _JAVASCRIPT, _POLICY, _SHORT = (1 << i for i in range(len(REASONS)))
+
 
 def measure(texts: Texts, columns: Mapping[str, pa.Array]) -> Mapping[str, pa.Array | np.ndarray]:
     """All columns of `COLUMNS` for a batch; see filters/signals.py."""
-    listed = pc.index_in(columns["lang"], value_set=pa.array(list(LINE_WORDS)))
-    numbers = np.array([*LINE_WORDS.values(), -1], np.int32)
-    fewest = numbers[pc.fill_null(listed, len(LINE_WORDS)).to_numpy(zero_copy_only=False)]
+    fewest = _fewest(columns["lang"])
     counts = np.zeros((len(texts), len(COLUMNS)), np.int32)
     _measure(texts.data, texts.segments, fewest, counts)
     found = {name: counts[:, i].copy() for i, name in enumerate(COLUMNS)}
     return found | {name: pa.array(found[name], mask=fewest < 0) for name in BY_LANGUAGE}
 
 
+def find(texts: Texts, columns: Mapping[str, pa.Array]) -> Edits:
+    """The lines that go, as edits; see filters/editors.py."""
+    lines = texts.segments.lines
+    fewest = _fewest(columns["lang"])
+    counts = np.zeros((len(texts), len(COLUMNS)), np.int32)
+    faults = _measure(texts.data, texts.segments, fewest, counts)
+    ruled = (fewest >= 0) & ~np.asarray(pc.equal(columns["kind"], "code"))
+    rows = np.repeat(np.arange(len(texts)), np.diff(lines.offsets))
+    (gone,) = np.nonzero((faults != 0) & ruled[rows])
+    starts, ends = whole_lines(texts, rows[gone], lines.begins[gone])
+    bits = faults[gone]
+    lowest = np.log2(bits & (~bits + 1)).astype(np.int64)
+    kinds = pa.array(REASONS).take(pa.array(lowest))
+    return Edits(rows[gone], starts, ends, kinds, pa.array([""] * len(gone), pa.string()))
+
+
+def _fewest(languages: pa.Array) -> Positions:
+    """The fewest words of a line; -1 in a language without rules."""
+    listed = pc.index_in(languages, value_set=pa.array(list(LINE_WORDS)))
+    numbers = np.array([*LINE_WORDS.values(), -1], np.int32)
+    found: Positions = numbers[pc.fill_null(listed, len(LINE_WORDS)).to_numpy(zero_copy_only=False)]
+    return found
+
+
 @kernel
-def _measure(data: Bytes, segments: Segments, fewest: Positions, counts: Positions) -> None:
+def _measure(data: Bytes, segments: Segments, fewest: Positions, counts: Positions) -> Bytes:
+    """Fill `counts`; bits of REASONS for each line."""
     _, lines, paragraphs, _ = segments
+    faults = np.zeros(lines.offsets[len(fewest)], np.uint8)
     phrases = np.zeros(4, np.int32)
     for text in range(len(fewest)):
         row = counts[text]
@@ -91,6 +122,12 @@ def _measure(data: Bytes, segments: Segments, fewest: Positions, counts: Positio
             count_phrases(data, begin, end, phrases)
             javascript = phrases[JAVASCRIPT] > 0
             policy = phrases[POLICY] > 0
+            fault = 0 if terminal else _NO_TERMINAL
+            fault |= _LONG_WORD if long_word else 0
+            fault |= _JAVASCRIPT if javascript else 0
+            fault |= _POLICY if policy else 0
+            fault |= _SHORT if short else 0
+            faults[line] = fault
             row[0] += 1
             row[1] += terminal
             row[2] += long_word
@@ -99,7 +136,8 @@ def _measure(data: Bytes, segments: Segments, fewest: Positions, counts: Positio
             row[5] += phrases[LOREM_IPSUM]
             row[6] += phrases[CURLY_BRACKET]
             row[8] += short
-            if terminal and not (long_word or short or javascript or policy):
+            if fault == 0:
                 row[9] += 1
                 row[10] += lines.words[line]
                 row[11] += lines.sentences[line]
+    return faults

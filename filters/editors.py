@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from filters import boilerplate, privacy
+from filters import boilerplate, c4, privacy
 from filters.edits import Edits
 from filters.segments import Texts
 from filters.signals import Columns
@@ -34,4 +34,5 @@ EDITORS: dict[str, Editor] = {
         ("words/chrome.toml", "../kernels/simplified.tsv"),
         ("kind",),
     ),
+    "c4": Editor(c4.find, ("filters.c4",), reads=("kind",)),
 }

@@ -46,6 +46,17 @@ def edits_of(found: Iterable[tuple[int, int, int, str, str]]) -> Edits:
     return Edits(rows, starts, ends, kinds, replacements)
 
 
+def whole_lines(texts: Texts, rows: Numbers, at: Numbers) -> tuple[Numbers, Numbers]:
+    """The lines of some texts in which bytes `at` of `texts.data` stand, each with its line feed:
+    where they start and end, counted from the beginning of their text."""
+    feeds = np.flatnonzero(texts.data == 10)
+    after = np.searchsorted(feeds, at)
+    before = np.append(-1, feeds)[after] + 1
+    next_one = np.append(feeds, len(texts.data))[after] + 1
+    begins, ends = texts.offsets[rows], texts.offsets[rows + 1]
+    return np.maximum(before, begins) - begins, np.minimum(next_one, ends) - begins
+
+
 def fault(texts: Texts, edits: Edits) -> str:
     """What is wrong with the edits of these texts; "" where nothing is.
 

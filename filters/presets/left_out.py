@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 LEFT_OUT: dict[str, str] = {
-    "c4": "lines are taken out by edits; bad words; one copy of a line in the corpus, which is "
-    "deduplication; TFDS has at most 190,000 characters a page",
+    "c4": "lines are taken out by `edits: [c4]`; bad words; one copy of a line in the corpus, "
+    "which is deduplication; TFDS has at most 190,000 characters a page",
     "mc4": "bad words; one copy of a line in the corpus",
     "refinedweb": "lists of addresses; the lines themselves stay: see the signals of `lines`",
     "dclm": "lists of addresses; the classifier on top, which is one of your own; three phrases "

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filters.c4 import COLUMNS, LINE_WORDS, measure
+from filters.c4 import COLUMNS, LINE_WORDS, find, measure
+from filters.edits import applied, fault
 from filters.endings import ELLIPSES, TERMINALS
 from filters.phrases import JAVASCRIPT, PHRASES, POLICY
 from filters.segments import Texts
@@ -66,6 +67,18 @@ def rows(texts: list[str], language: str) -> list[dict[str, int | None]]:
 @given(st.lists(TEXT, max_size=3), st.sampled_from(["en", "zh", "ko"]))
 def test_equals_definition(texts: list[str], language: str) -> None:
     assert rows(texts, language) == [definition(text, language) for text in texts]
+
+
+@given(st.lists(TEXT, max_size=3), st.sampled_from(["en", "zh"]))
+def test_what_the_edits_leave_is_what_was_measured(texts: list[str], language: str) -> None:
+    batch = Texts(pa.array(["", *texts], pa.string()).slice(1))
+    columns = {"lang": pa.array([language] * len(texts)), "kind": pa.array(["web"] * len(texts))}
+    edits = find(batch, {name: array.cast(pa.string()) for name, array in columns.items()})
+    assert fault(batch, edits) == ""
+    after = applied(batch.array, edits).to_pylist()
+    left = [(len(lines(text)), sum(len(sentences(r)) for r in lines(text))) for text in after]
+    found = rows(texts, language)
+    assert left == [(row["lines_after"], row["sentences_after"]) for row in found]
 
 
 SAMPLE = os.environ.get("ASSAY_SAMPLE")
