@@ -75,6 +75,8 @@ def _blocks(
     kinds, num_chars, num_words, english, symbols = found
     of_line = np.zeros(len(fields), np.int64)  # characters of each class
     of_block = np.zeros(len(fields), np.int64)
+    sums = np.zeros(fields.shape[1], np.int64)
+    is_ideographic = fields[:, 1] + fields[:, 2] + fields[:, 3]
     flags = np.zeros(longest(words.starts), np.uint8)
     block = -1
     for text in range(len(offsets) - 1):
@@ -88,12 +90,12 @@ def _blocks(
             kind = NO_WORDS if chars == 0 else ALPHABETIC
             of_line[:] = 0
             if chars and SEVEN * _num_leads(data, begin, end) >= chars:
-                ideographic = _count(data, begin, end, classes, fields, of_line)
+                ideographic = _count(data, begin, end, classes, is_ideographic, of_line)
                 kind = IDEOGRAPHIC if SEVEN * ideographic >= chars else ALPHABETIC
             first = paragraph < paragraphs.offsets[text] or begin >= paragraphs.ends[paragraph]
             paragraph += first
             if first or (kind >= 0 and kinds[block] >= 0 and kind != kinds[block]):
-                _put(of_block, fields, counts, block)
+                _put(of_block, fields, sums, counts, block)
                 block += 1
                 begins[block] = begin
                 kinds[block] = kind
@@ -110,7 +112,7 @@ def _blocks(
                     english[block] += flags[words.names[i]]
             word, chars_before = next_word, chars_before + chars
         offsets[text + 1] = block + 1
-    _put(of_block, fields, counts, block)
+    _put(of_block, fields, sums, counts, block)
 
 
 @kernel
@@ -125,7 +127,7 @@ def _num_leads(data: Bytes, begin: int, end: int) -> int:
 
 @kernel
 def _count(
-    data: Bytes, begin: int, end: int, classes: Bytes, fields: Counts, of_line: Counts
+    data: Bytes, begin: int, end: int, classes: Bytes, is_ideographic: Counts, of_line: Counts
 ) -> int:
     """Add the characters of a line to their classes; how many are ideographic."""
     at = begin
@@ -134,15 +136,20 @@ def _count(
         of_line[classes[code]] += 1
     ideographic = 0
     for i in range(len(of_line)):
-        ideographic += of_line[i] * (fields[i, 1] + fields[i, 2] + fields[i, 3])
+        ideographic += of_line[i] * is_ideographic[i]
     return ideographic
 
 
 @kernel
-def _put(of_block: Counts, fields: Counts, counts: Counts, block: int) -> None:
+def _put(of_block: Counts, fields: Counts, sums: Counts, counts: Counts, block: int) -> None:
     """Write the fields of a block that has ended, and begin a new one."""
+    if block < 0:
+        return
+    sums[:] = 0
     for i in range(len(of_block)):
         if of_block[i]:
-            for field in range(fields.shape[1]):
-                counts[field, block] += of_block[i] * fields[i, field]
+            for field in range(len(sums)):
+                sums[field] += of_block[i] * fields[i, field]
             of_block[i] = 0
+    for field in range(len(sums)):
+        counts[field, block] = sums[field]
