@@ -32,7 +32,10 @@ _SHARE = pa.float32()
 COLUMNS: dict[str, Signal] = {
     "lang": Signal(pa.string(), "text", "ISO 639-1, else fastText's label; und: no language", LID),
     "lang_score": Signal(
-        _SHARE, "text", "the model's probability; on conflict the weight of the script", LID
+        _SHARE,
+        "text",
+        "the model's probability; where letters decide (all Chinese prose), their weight",
+        LID,
     ),
     "lang_variant": Signal(
         pa.string(),
@@ -99,9 +102,23 @@ def measure(texts: Texts, columns: Mapping[str, pa.Array]) -> Mapping[str, pa.Ar
 
 
 def identify(texts: pa.Array, n: Letters) -> tuple[Ids, Floats, Flags]:
-    """Language (in `model().names`), score and conflict of each text: the model's guess against the
-    letters `n` of the whole document.
+    """Language (in `model().names`), score and conflict of each text, whose letters are `n`.
+
+    Where these alone say that it is Chinese, the model is not asked, and the score is their weight.
     """
+    plain = letters.is_plainly_chinese(n)
+    if not plain.any():
+        return _by_model(texts, n)
+    lang = np.full(len(texts), model().zh, np.int32)
+    score, conflict = letters.ideographic_weight(n).astype(np.float32), np.zeros(len(texts), bool)
+    (others,) = np.nonzero(~plain)
+    found = _by_model(texts.take(pa.array(others)), n.of(others))
+    lang[others], score[others], conflict[others] = found
+    return lang, score, conflict
+
+
+def _by_model(texts: pa.Array, n: Letters) -> tuple[Ids, Floats, Flags]:
+    """The same: the model's guess against the letters of the whole document."""
     und, zh, ja, ko = model().und, model().zh, model().ja, model().ko
     viewed = string_buffers(views(texts, n))
     lang, score = predict(*viewed)

