@@ -27,6 +27,7 @@ from filters import (
     language_mix,
     lines,
     markup,
+    privacy,
     repeats,
     unsafe,
 )
@@ -73,6 +74,7 @@ GROUPS: dict[str, Group] = {
     "lines": Group(lines.measure, lines.COLUMNS, ("filters.lines",)),
     "repeats": Group(repeats.measure, repeats.COLUMNS, ("filters.repeats",)),
     "markup": Group(markup.measure, markup.COLUMNS, ("filters.markup",)),
+    "privacy": Group(privacy.measure, privacy.COLUMNS, ("filters.privacy",)),
     "broken": Group(broken.measure, broken.COLUMNS, ("filters.broken",)),
     "generated": Group(
         generated.measure,

@@ -1,0 +1,120 @@
+"""Addresses: of mail, of machines, and of homes. Rules as in private_numbers.py."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterator
+
+from filters.private_numbers import Span
+
+# Of what RFC 5322 allows in a local part what people use: an = or a quote before a name is none of
+# it. Labels as in RFC 1035; a top-level domain is letters, so name@1.2.3 (a version) is no address.
+_OF_LOCAL = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._%+-")
+_DOMAIN = re.compile(
+    rb"(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.){1,8}"
+    rb"(?:[a-z]{2,24}|[A-Z]{2,24})(?![A-Za-z0-9@-])"
+)
+# RFC 2606 and 6761: names for documentation and tests; git@ is how a repository is written.
+_NOBODY = re.compile(
+    rb"^git@|[@.](?:example(?:\.(?:com|org|net))?|test|invalid|localhost|local)$", re.I
+)
+# icon@2x.png and style@media.css are files.
+_FILE = re.compile(
+    rb"@\dx\.|\.(?:png|jpe?g|gif|svg|webp|bmp|ico|css|html?|json|xml|ya?ml|txt|pdf)$", re.I
+)
+
+
+def emails(text: bytes, begin: int, end: int) -> Iterator[Span]:
+    local = begin
+    while local > max(0, begin - 65) and text[local - 1] in _OF_LOCAL:
+        local -= 1
+    while local < begin and text[local] in b".%+-":
+        local += 1
+    domain = _DOMAIN.match(text, end)
+    if domain is None or not 1 <= begin - local <= 64:
+        return
+    if local and text[local - 1] == 0x3A and b"://" in text[max(0, local - 100) : local]:
+        return  # user:password@host
+    found = text[local : domain.end()]
+    if not _NOBODY.search(found) and not _FILE.search(found):
+        yield local, domain.end()
+
+
+_IPV4 = re.compile(
+    rb"(?<![A-Za-z0-9_.-])(?:\d{1,3}\.){3}\d{1,3}(?![A-Za-z0-9_])(?!-[A-Za-z0-9])(?!\.\d)"
+)
+_VERSION = re.compile(
+    "(?:[A-Za-z]/|\\b(?:v|ver|versions?|release|build|update|rev|kernel|section|chapter|oid)|版(?:本(?:号)?)?"
+    "|第|章|节)[^0-9A-Za-z]{0,3}$".encode(),
+    re.I,
+)
+_MACHINE = re.compile(
+    "(?:\\bip|addr|host|server|dns|ping|from|gateway|peer|client|地址|服务器|主机)[^\\n0-9\\]]{0,20}$"
+    "|//$|@$|\\(\\[$".encode(),
+    re.I,
+)
+_PORT = re.compile(rb":\d{2,5}(?!\d)|/\d{1,2}(?!\d)")
+# Four small numbers are versions and sections more often than addresses (2.6.32.71, 9.0.8112):
+# below this first number something beside them has to speak of a machine.
+_SMALL = 24
+
+
+def ipv4(text: bytes, begin: int, end: int) -> Iterator[Span]:
+    for match in _IPV4.finditer(text, begin, end + 2):
+        groups = match[0].split(b".")
+        if any(len(group) > 1 and group[0] == 0x30 for group in groups):
+            continue
+        if max(map(int, groups)) > 255 or not _is_public(match[0].decode()):
+            continue
+        before = text[max(0, match.start() - 24) : match.start()]
+        if _VERSION.search(before):
+            continue
+        if int(groups[0]) >= _SMALL or _MACHINE.search(before) or _PORT.match(text, match.end()):
+            yield match.span()
+
+
+_IPV6 = re.compile(rb"[23][0-9A-Fa-f]{3}:[0-9A-Fa-f:]{2,34}(?:\.\d{1,3}){0,3}(?![A-Za-z0-9_])")
+
+
+def ipv6(text: bytes, begin: int, end: int) -> Iterator[Span]:
+    match = _IPV6.match(text, begin)
+    found = match[0].rstrip(b":") if match else b""
+    if found.count(b":") >= 2 and _is_public(found.decode()):
+        yield begin, begin + len(found)
+
+
+# Public resolvers: Google, Cloudflare, Quad9, 114DNS, AliDNS, DNSPod.
+_EVERYBODYS = frozenset(
+    "8.8.8.8 8.8.4.4 1.1.1.1 1.0.0.1 9.9.9.9 114.114.114.114 223.5.5.5 119.29.29.29".split()
+)
+
+
+def _is_public(written: str) -> bool:
+    """Reserved, private and documentation ranges (RFC 5737, 3849) are nobody's."""
+    try:
+        address = ipaddress.ip_address(written)
+    except ValueError:
+        return False
+    return address.is_global and not address.is_multicast and written not in _EVERYBODYS
+
+
+# Down to the room of a block of flats: 中山路12号3号楼502室. A street and a number alone are as
+# often those of a shop, and so is what names a floor, a tower or a mall.
+_HOME = re.compile(
+    r"[\u4e00-\u9fffA-Za-z0-9]{2,30}?(?:路|街|道|巷|弄|村|里|园|苑|城|庭|区|號|号)"
+    r"[\u4e00-\u9fffA-Za-z0-9（）()—-]{0,24}?"
+    r"(?:\d{1,3}|[A-Z])(?:号楼|號樓|栋|棟|幢|座|单元|單元)[\u4e00-\u9fff0-9（）()—-]{0,12}?"
+    r"\d{1,4}[室户戶]$"
+)
+_SHOP = re.compile("大厦|大廈|广场|廣場|商场|中心|写字楼|科技|商铺|[层層]|\\d楼")
+_REACH = 150  # bytes: 50 Han characters
+
+
+def homes(text: bytes, begin: int, end: int) -> Iterator[Span]:
+    last = end + 3
+    line = text[max(0, begin - _REACH) : last].decode("utf-8", "ignore").rpartition("\n")[2]
+    part = re.split(r"[，。；：、！？,;:!?\s]", line)[-1]
+    match = _HOME.search(part)
+    if match and not _SHOP.search(part):
+        yield last - len(match[0].encode()), last

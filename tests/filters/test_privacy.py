@@ -1,0 +1,228 @@
+"""Own, made-up cases: no real person's data stands here."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from filters import privacy
+from filters.edits import applied, edits_of, fault, merged
+from filters.private_marks import AT, COLONS, DOTTED, NUMBER, PASSPORT, ROOM, TOKEN, TOKENS
+from filters.segments import Texts
+
+KEY = (
+    "-----BEGIN RSA PRIVATE KEY-----\n"
+    + "MIIEowIBAAKCAQEA7b\n" * 5
+    + "-----END RSA PRIVATE KEY-----"
+)
+HEX = "0123456789abcdef0123456789abcdef012345"
+PRIVATE = {
+    "email": ("zhang.san+news@mail.com.cn", "A_B@SUB.HOST.ORG", "x@y.museum"),
+    "phone": (
+        *("13912345670", "139-1234-5670", "139 1234 5670", "+8613912345670", "+86 139-1234-5670"),
+        *(
+            "010-62345678",
+            "(0755)26789012",
+            "（0571）87654321",
+            "0571－87654321",
+            "+86-10-62345678",
+        ),
+        *(
+            "(212) 664-7665",
+            "212-664-7665",
+            "1-212-664-7665",
+            "+1 650 253 0000",
+            "+44 20 7946 0958",
+        ),
+    ),
+    "resident_id": ("11010519491231002X", "440524198001010013"),
+    "bank_card": ("4012 8888 8888 1881", "6222021234567890128", "5105-1051-0510-5100"),
+    "ipv4": ("61.135.169.121", "203.119.26.1"),
+    "ipv6": ("2400:3200::1:9", "2606:4700:4700::6810:85e5"),
+    "secret": (
+        *("AKIAI44QH7DHBQ7XAMPL", "ghp_" + HEX[:36], "glpat-" + HEX[:20], "LTAI5tAbCdEfGhIjKlMn"),
+        *(
+            "xoxb-123456789012-abcdefABCDEF",
+            "AIza" + HEX[:35],
+            "hf_" + "abcdefghijklmnopqrstuvwxyzABCDEFGH",
+        ),
+        *("eyJhbGciOiJI." + "eyJzdWIiOiIxMjM." + "dozjgNryP4J3", "sk-" + HEX[:32], KEY),
+    ),
+    "home_address": ("杭州市西湖区文一路12号3幢502室", "中关村南大街5号院3号楼1单元502室"),
+}
+CASES = [(kind, text) for kind, texts in PRIVATE.items() for text in texts]
+PUBLIC = (
+    "版本1.2.3.4发布", "v61.2.3.4", "Chrome/96.0.46.110", "2.6.32.71", "section 4.1.2.3",
+    "1.3.6.1.4.1.311", "192.168.1.10", "10.0.0.1", "127.0.0.1", "192.0.2.7", "198.51.100.2",
+    "256.1.1.1", "061.135.169.121", "8.8.8.8", "2001:db8::1", "fe80::1", "12:30:45",
+    "2020:12:31", "std::vector", "2023:abcd", "a@example.com", "b@mail.example",
+    "git@github.com:a/b.git", "icon@2x.png", "lodash@4.17.21", "@someone",
+    "ISBN 978-7-111-40701-0", "1234567890123", "2020-12-31 13:45:00", "3f13912345670ab",
+    "0.13912345670", "id=13912345670", "1391234567", "139123456701", "13900000000", "555-0123",
+    "212-555-0123", "110105194912310021", "999999194912310021", "110105491231002",
+    "4012888888881882", "4012888888881881", "E12345678",
+    "sk-button-primary-large-rounded-corners", "AKIAIOSFODNN7EXAMPLE", "eyJhbGciOiJI",
+    "-----BEGIN PUBLIC KEY-----\nMIIB", "d41d8cd98f00b204e9800998ecf8427e", "12345678",
+    "123-45-6789", "中山路12号", "会议室3室", "第5层502室",
+    "https://user:password@host.org/", "1,234,567.89", "010-2020",
+)  # fmt: skip
+
+
+def found(text: str) -> list[tuple[str, str]]:
+    """Kind and text of every edit."""
+    texts = Texts(pa.array([text]))
+    edits = privacy.find(texts, {})
+    assert fault(texts, edits) == ""
+    data = text.encode()
+    ranges = zip(edits.starts, edits.ends, edits.kinds.to_pylist(), strict=True)
+    return [(kind, data[start:end].decode()) for start, end, kind in ranges]
+
+
+@pytest.mark.parametrize(
+    "around", [("", ""), ("联系", "谢谢"), ("call ", "."), ("：", "，"), ("<b>", "</b>")]
+)
+@pytest.mark.parametrize(("kind", "text"), CASES)
+def test_what_is_private_is_found_beside_any_script(
+    kind: str, text: str, around: tuple[str, str]
+) -> None:
+    before, after = around
+    if kind == "home_address" and before == "联系":
+        before = "在 "
+    assert found(before + text + after) == [(kind, text)]
+
+
+@pytest.mark.parametrize("text", PUBLIC)
+def test_what_is_not_private_stays(text: str) -> None:
+    assert found(text) == []
+    assert found(f"见{text}。") == []
+    assert found(f"see {text} here") == []
+
+
+def test_words_beside_decide_where_a_number_alone_does_not() -> None:
+    assert found("身份证号码：110105491231002") == [("resident_id", "110105491231002")]
+    assert found("card number 4012888888881881") == [("bank_card", "4012888888881881")]
+    assert found("护照号E12345678") == [("passport", "E12345678")]
+    assert found("Passport No. 123456789, seat 12") == [("passport", "123456789")]
+    assert found("ping 1.2.3.4") == [("ipv4", "1.2.3.4")]
+    assert found("http://1.2.3.4:8080/") == [("ipv4", "1.2.3.4")]
+    assert found("mysql://root:hunter2@db.host.com/x") == [("password", "hunter2")]
+    secret = "aBcDeFgHiJkLmNoPqRsTuVwXyZ0123456789/+ab"
+    assert found(f'aws_secret_access_key = "{secret}"') == [("secret", secret)]
+
+
+def test_replacements_depend_on_the_kind_alone() -> None:
+    texts = pa.array(["13912345670或010-62345678", "a@b.cn; c@d.org"])
+    after = applied(texts, privacy.find(Texts(texts), {})).to_pylist()
+    assert after == ["[PHONE]或[PHONE]", "[EMAIL]; [EMAIL]"]
+    assert all(
+        found(f"请{text}看，see {text} {text}") == [] for text in privacy.REPLACEMENTS.values()
+    )
+
+
+PIECES = st.sampled_from(
+    [text for _, text in CASES]
+    + list(PUBLIC)
+    + [
+        "护照",
+        "passport ",
+        "身份证",
+        "银行卡",
+        "card ",
+        "ip ",
+        "://",
+        ":",
+        "@",
+        ".",
+        "-",
+        " ",
+        "\n",
+        "，",
+        "室",
+    ]
+    + ["中", "a", "é", "😀", "7", "+", "(", "[EMAIL]", "86", "x", "\r\n"]
+)
+TEXTS = st.lists(st.lists(PIECES, max_size=8).map("".join), min_size=1, max_size=3)
+
+
+@given(TEXTS)
+@settings(max_examples=300, deadline=None)
+def test_a_second_run_finds_nothing(texts: list[str]) -> None:
+    array = pa.array(texts, pa.string())
+    edits = privacy.find(Texts(array), {})
+    assert fault(Texts(array), edits) == ""
+    assert len(privacy.find(Texts(applied(array, edits)), {})) == 0
+
+
+@given(TEXTS)
+@settings(max_examples=100, deadline=None)
+def test_a_text_is_edited_alike_in_any_batch(texts: list[str]) -> None:
+    together = applied(pa.array(texts), privacy.find(Texts(pa.array(texts)), {})).to_pylist()
+    for text, after in zip(texts, together, strict=True):
+        alone = pa.array([text])
+        assert applied(alone, privacy.find(Texts(alone), {})).to_pylist() == [after]
+
+
+_CLUSTER = re.compile(rb"\d+(?:(?:[ .()-]|\xef\xbc[\x88\x89\x8d]|\xe2\x80[\x93\x94])+\d+)*")
+_GROUP = re.compile(rb"(?:^|[^A-Za-z0-9:])[23][0-9A-Fa-f]{3}$")
+_PASSPORT_WORD = re.compile("passport|护照|護照".encode(), re.I)
+
+
+def every_mark(text: bytes) -> Iterator[tuple[int, int, int]]:
+    """All places at which a rule could look, without a first look at what stands there."""
+    for match in _CLUSTER.finditer(text):
+        begin, end = match.span()
+        what = NUMBER | DOTTED | ROOM
+        if _PASSPORT_WORD.search(text, max(0, begin - 40), begin):
+            what |= PASSPORT
+        yield begin, end, what
+    for at, byte in enumerate(text):
+        if byte == ord("@"):
+            yield at, at + 1, AT
+        if byte == ord(":") and _GROUP.search(text, max(0, at - 5), at):
+            yield at - 4, at + 1, COLONS
+        if any(text[at:].lower().startswith(token.encode().lower()) for token in TOKENS):
+            yield at, at + 1, TOKEN
+
+
+@given(TEXTS)
+@settings(max_examples=300, deadline=None)
+def test_the_first_look_misses_nothing_that_a_rule_would_find(texts: list[str]) -> None:
+    expected = []
+    for kind, (at, rule) in privacy.RULES.items():
+        spans = [
+            (row, *span, kind, privacy.REPLACEMENTS[kind])
+            for row, text in enumerate(texts)
+            for begin, end, what in every_mark(text.encode())
+            if what & at
+            for span in rule(text.encode(), begin, end)
+        ]
+        expected.append(edits_of(set(spans)))
+    edits = privacy._found(Texts(pa.array(texts, pa.string())))
+    slow = merged(expected)
+    assert edits.rows.tolist() == slow.rows.tolist()
+    assert edits.starts.tolist() == slow.starts.tolist()
+    assert edits.ends.tolist() == slow.ends.tolist()
+    assert edits.kinds.to_pylist() == slow.kinds.to_pylist()
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        *("1", "@", "a@", "1.", "13912345670 ", "-----BEGIN PRIVATE KEY-----", "eyJ.", "2400:"),
+        *("://", "1 ", "(1", "室", "1室", "x", "a:b@", "ab.", "护照", "+1-"),
+    ],
+)
+def test_long_texts_of_one_thing_take_linear_time(unit: str) -> None:
+    seconds = []
+    for size in (50_000, 400_000):
+        texts = Texts(pa.array([unit * (size // len(unit.encode()))]))
+        begin = time.process_time()
+        privacy.find(texts, {})
+        seconds.append(time.process_time() - begin)
+    assert seconds[1] < 24 * seconds[0] + 0.5
