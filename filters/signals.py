@@ -19,6 +19,7 @@ from filters import (
     broken,
     c4,
     chars,
+    code,
     copied,
     fineweb,
     generated,
@@ -75,6 +76,7 @@ GROUPS: dict[str, Group] = {
     "repeats": Group(repeats.measure, repeats.COLUMNS, ("filters.repeats",)),
     "markup": Group(markup.measure, markup.COLUMNS, ("filters.markup",)),
     "privacy": Group(privacy.measure, privacy.COLUMNS, ("filters.privacy",)),
+    "code": Group(code.measure, code.COLUMNS, ("filters.code",), reads=("kind",)),
     "broken": Group(broken.measure, broken.COLUMNS, ("filters.broken",)),
     "generated": Group(
         generated.measure,
