@@ -49,7 +49,7 @@ def main() -> int:
     parser.add_argument("--languages", nargs="+", default=["en", "zh"])
     parser.add_argument("--megabytes", type=float, help="of JSONL a language; default: all")
     options = parser.parse_args()
-    python = _environment()
+    python = environment()
     num_bytes = int(options.megabytes * 1e6) if options.megabytes else ALL_BYTES
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -130,7 +130,7 @@ def _deal(folder: Path, rows: list[bytes]) -> list[Path]:
     return paths
 
 
-def _environment() -> str:
+def environment() -> str:
     """The Python of an environment with datatrove; made at the first call."""
     default = HERE.parent / ".cache" / "bench"
     folder = Path(os.environ.get("BENCH_PEERS", default)) / "datatrove"

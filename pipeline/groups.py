@@ -6,13 +6,25 @@ rules that change text, which `edits` names.
 from __future__ import annotations
 
 import functools
+import importlib.util
 from collections.abc import Callable
 
-from filters import cards, classifier, lists, perplexity
+from filters import (
+    addresses,
+    cards,
+    classifier,
+    faithful,
+    faithful_groups,
+    lists,
+    perplexity,
+    url_lists,
+    urls,
+)
 from filters.editors import EDITORS, Editor
 from filters.signals import GROUPS, Group
 from pipeline import schema
 from pipeline.config import ConfigError, suggestion
+from pipeline.fingerprint import versions
 from pipeline.settings import CorpusSettings
 
 # Measured of every corpus: what the engine's speed is stated with.
@@ -62,8 +74,49 @@ def _lists(settings: CorpusSettings) -> dict[str, Group]:
     }
 
 
+def _faithful(settings: CorpusSettings) -> dict[str, Group]:
+    if settings.faithful and importlib.util.find_spec("spacy") is None:
+        raise ConfigError(
+            "key `faithful`: datatrove's words are those of spaCy, which is not installed; "
+            "pip install 'assay[faithful]', or leave the key out"
+        )
+    return {
+        f"{name}_faithful": Group(
+            faithful_groups.MEASURES[name],
+            faithful_groups.COLUMNS[name],
+            ("filters.faithful_groups",),
+            (faithful.MARKS_FILE,),
+            settings=versions(["spacy"]),
+        )
+        for name in settings.faithful
+    }
+
+
+def _urls(settings: CorpusSettings) -> dict[str, Group]:
+    try:
+        block = url_lists.list_files(settings.urls.block)
+        allow = url_lists.list_files(settings.urls.allow)
+    except ValueError as error:
+        raise ConfigError(f"key `urls`: {error}") from error
+    if not block and not allow:
+        return {}
+    files = [path for _, path in (*block, *allow)]
+    return {
+        "urls": Group(
+            functools.partial(urls.measure, block, allow),
+            urls.COLUMNS,
+            ("filters.urls",),
+            (addresses.SUFFIXES_FILE, *files),
+            ("url",),
+            [[category for category, _ in block], len(allow)],
+        )
+    }
+
+
 # Key of corpus.yaml -> what makes its groups: name -> group, in order.
 MAKERS: dict[str, Callable[[CorpusSettings], dict[str, Group]]] = {
+    "faithful": _faithful,
+    "urls": _urls,
     "classifiers": _classifiers,
     "perplexity": _perplexity,
     "lists": _lists,

@@ -137,7 +137,7 @@ def _with_needs(
     """`names` with all that they stand on."""
     found = set(names)
     for preset in presets:
-        if preset in names and {"pass", f"{preset}.*"} & names:
+        if preset in names and {"pass", "reason", f"{preset}.*"} & names:
             found |= set(re.findall(r"\w+", expression(preset)))
     if LANGUAGES in names:
         found |= READ_BY_LANGUAGES

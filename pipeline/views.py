@@ -15,13 +15,14 @@ from collections.abc import Callable, Mapping
 
 import pyarrow as pa
 
-from filters.presets import expression
+from filters.presets import expression, first_reason
 from pipeline import schema
 from pipeline.places import domains, labels, lines, sources
 from pipeline.relations import FLAT_GROUPS, LANGUAGES, NOT_MERGED, Corpus, View, numbered
 from pipeline.syntax import quoted, text_literal
 from pipeline.totals import costs, shards, stages, timings
 
+OF_PRESETS = {"pass": expression, "reason": first_reason}  # column -> its SQL
 DERIVED = ("heldout", "duplicate", "near_duplicate", "kept")
 
 
@@ -63,19 +64,26 @@ def documents(corpus: Corpus) -> str:
 
 
 def _presets(corpus: Corpus) -> str:
-    """The outer columns: `<preset>.pass`, inside the group's struct where the names are the same.
+    """The outer columns: `<preset>.pass` and `.reason`, inside the group's struct where the names
+    are the same.
 
     Nothing called `pass` is stored: it is an expression over stored measurements.
     """
     replaced, added = [], []
     for name in corpus.presets:
-        if corpus.asked(name) and (corpus.asked("pass") or corpus.asked(f"{name}.*")):
-            passes = f"pass := ({expression(name)})"
+        whole = corpus.asked(f"{name}.*")
+        columns = [
+            f"{column} := ({sql(name)})"
+            for column, sql in OF_PRESETS.items()
+            if whole or corpus.asked(column)
+        ]
+        if corpus.asked(name) and columns:
+            derived = ", ".join(columns)
             if name in corpus.groups:
                 fields = _struct(corpus.fields(name), quoted(name)).removesuffix(")")
-                replaced.append(f"{fields}, {passes}) as {quoted(name)}")
+                replaced.append(f"{fields}, {derived}) as {quoted(name)}")
             else:
-                added.append(f"struct_pack({passes}) as {quoted(name)}")
+                added.append(f"struct_pack({derived}) as {quoted(name)}")
     if corpus.languages:
         added.append(f"struct_pack(pass := ({corpus.languages})) as {quoted(LANGUAGES)}")
     star = f"* replace ({', '.join(replaced)})" if replaced else "*"

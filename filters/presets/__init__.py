@@ -21,6 +21,7 @@ import re
 from filters.presets.c4 import C4, MC4
 from filters.presets.chinese_web_text import CHINESE_WEB_TEXT
 from filters.presets.data_juicer import BLOOM, JUICER_C4, JUICER_CC, JUICER_ZH
+from filters.presets.faithful import FAITHFUL
 from filters.presets.fineweb import FINEWEB, FINEWEB2
 from filters.presets.gopher import GOPHER
 from filters.presets.left_out import LEFT_OUT
@@ -30,7 +31,16 @@ from filters.presets.refinedweb import DCLM, REFINEDWEB
 from filters.presets.rules import Bound, Rule, by_language, of_prose, passes
 from filters.presets.zyda import ZYDA
 
-__all__ = ["LEFT_OUT", "PRESETS", "Bound", "Rule", "expression", "needs", "reasons"]
+__all__ = [
+    "LEFT_OUT",
+    "PRESETS",
+    "Bound",
+    "Rule",
+    "expression",
+    "first_reason",
+    "needs",
+    "reasons",
+]
 
 PRESETS: dict[str, tuple[Rule, ...]] = {
     "gopher": GOPHER,
@@ -48,6 +58,7 @@ PRESETS: dict[str, tuple[Rule, ...]] = {
     "map_neo": MAP_NEO,
     "chinese_web_text": CHINESE_WEB_TEXT,
     "zyda": ZYDA,
+    **FAITHFUL,
 }
 
 
@@ -72,7 +83,7 @@ def expression(preset: str) -> str:
         tests = [passes(rule, bound) for rule in rules if not (bound := rule.bound(key)).is_off]
         return " and ".join(tests)
 
-    return of_prose(by_language(rules, all_pass))
+    return _of_kinds(preset, by_language(rules, all_pass))
 
 
 def reasons(preset: str) -> list[tuple[str, str]]:
@@ -87,9 +98,25 @@ def reasons(preset: str) -> list[tuple[str, str]]:
             bound = rule.bound(key)
             return "null" if bound.is_off else f"not ({passes(rule, bound)})"
 
-        return of_prose(by_language((rule,), of))
+        return _of_kinds(preset, by_language((rule,), of))
 
     return [(rule.name, fails(rule)) for rule in _rules(preset)]
+
+
+def first_reason(preset: str) -> str:
+    """SQL for the reason of the first rule, in the order of the table, that a document fails; NULL
+    where it passes or has no rules.
+
+    Raises:
+        ValueError: no such preset.
+    """
+    named = zip(reasons(preset), _rules(preset), strict=True)
+    cases = (f"when {fails} then '{rule.reason or name}'" for (name, fails), rule in named)
+    return f"case {' '.join(cases)} end"
+
+
+def _of_kinds(preset: str, sql: str) -> str:
+    return sql if preset in FAITHFUL else of_prose(sql)  # datatrove knows no kinds
 
 
 def needs(preset: str) -> set[str]:

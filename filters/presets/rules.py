@@ -45,6 +45,7 @@ class Rule:
     signal: str  # as in the `documents` view
     bounds: Mapping[str, Bound]
     per: str = ""  # a count by which the signal is divided
+    reason: str = ""  # what a document that fails is said to be dropped for; "": the rule's name
 
     @property
     def name(self) -> str:
