@@ -157,7 +157,7 @@ SAMPLE = os.environ.get("ASSAY_SAMPLE")
         ("zh", "trpl-zh", "zh", 31, {"uk": 1}),  # a list of the languages of its translations
         ("zh", "laws-zh", "zh", 133, {"en": 11}),  # these hold "bookCollapseSection: true" only
         ("zh", "crosswoz-zh", "zh", 385, {}),
-        ("zh", "poetry-yuding-quantangshi", "zh", 1305, {"und": 1}),
+        ("zh", "poetry-yuding-quantangshi", "zh", 1305, {}),
         ("en", "tldr-pages", "en", 355, {}),
         ("en", "ethereum-eips-en", "en", 157, {}),
         ("en", "spamassassin-mail-en", "en", 202, {}),
