@@ -7,7 +7,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from filters import wordruns
 from filters.wordruns import Words, word_hash
+from kernels import hashing
+from kernels.cache import kept_arrays
 from kernels.compile import kernel
 
 # Letters that recognition (OCR) takes for others.
@@ -49,9 +52,17 @@ ENDINGS = frozenset(
 )
 JOINED_CHARS = 21  # of a word: one more than "internationalization", and hardly any has more
 
-_HASHES = np.array(sorted(map(word_hash, CONFUSED_WORDS | ENDINGS)), np.uint64)
-_IS_ONE = np.zeros(1 << 16, np.bool_)
-_IS_ONE[_HASHES & np.uint64(0xFFFF)] = True
+
+def _tables() -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
+    """Hashes of these words, sorted, and which low 16 bits are among them; takes 300 ms, 2 from the
+    cache."""
+    hashes = np.array(sorted(map(word_hash, CONFUSED_WORDS | ENDINGS)), np.uint64)
+    is_one = np.zeros(1 << 16, np.bool_)
+    is_one[hashes & np.uint64(0xFFFF)] = True
+    return hashes, is_one
+
+
+_HASHES, _IS_ONE = kept_arrays([__file__, wordruns.__file__, hashing.__file__], _tables)
 
 
 @kernel

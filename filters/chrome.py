@@ -7,6 +7,7 @@ filters/boilerplate.py finds the same lines in a batch.
 
 from __future__ import annotations
 
+import functools
 import re
 import tomllib
 from dataclasses import dataclass
@@ -15,7 +16,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from kernels.han import TRADITIONAL_TO_SIMPLIFIED
+from kernels.cache import kept_arrays
+from kernels.han import SIMPLIFIED, TRADITIONAL_TO_SIMPLIFIED
 
 PATH = Path(__file__).with_name("words") / "chrome.toml"
 HEAD_LINES, FOOT_LINES = 8, 12  # with text: the edges of a page
@@ -27,7 +29,7 @@ class Rule:
 
     longest: int
     keys: tuple[str, ...]
-    pattern: re.Pattern[str]
+    pattern: str
     examples: tuple[str, ...]
     edge: bool
 
@@ -45,7 +47,7 @@ def _rules() -> dict[str, Rule]:
         name: Rule(
             rule["longest"],
             tuple(rule["keys"]),
-            re.compile("|".join(map(filled, rule["patterns"]))),
+            "|".join(map(filled, rule["patterns"])),
             tuple(rule["examples"]),
             rule.get("edge", False),
         )
@@ -56,7 +58,7 @@ def _rules() -> dict[str, Rule]:
 RULES = _rules()
 
 
-def _folded_chars() -> npt.NDArray[np.uint32]:
+def _folded_chars() -> tuple[npt.NDArray[np.uint32]]:
     """Each character as the rules see it: lower case, simplified, of the usual width."""
     found = np.arange(0x110000, dtype=np.uint32)
     found[0xFF01:0xFF5F] -= 0xFEE0
@@ -65,10 +67,10 @@ def _folded_chars() -> npt.NDArray[np.uint32]:
         found[ord(traditional)] = ord(simplified)
     found[65:91] += 32
     found[0xFF21:0xFF3B] += 32
-    return found
+    return (found,)
 
 
-FOLDED = _folded_chars()
+(FOLDED,) = kept_arrays([__file__, SIMPLIFIED], _folded_chars)
 
 
 def folded(line: str) -> str:
@@ -79,7 +81,13 @@ def folded(line: str) -> str:
 
 def takes(name: str, line: str) -> bool:
     """Does a pattern of the rule match the whole line?"""
-    return RULES[name].pattern.fullmatch(" ".join(folded(line).split())) is not None
+    return _compiled(RULES[name].pattern).fullmatch(" ".join(folded(line).split())) is not None
+
+
+@functools.cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """When it is first needed: all of them take 0.1 s."""
+    return re.compile(pattern)
 
 
 def rule_of(line: str, edge: bool) -> str:

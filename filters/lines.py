@@ -24,6 +24,7 @@ from filters.columns import Signal
 from filters.names import Positions
 from filters.pieces import Segments
 from filters.segments import Texts
+from kernels.cache import kept_arrays
 from kernels.compile import kernel
 from kernels.hashing import Bytes, load8
 
@@ -101,7 +102,6 @@ _ENDINGS, _ENDING_LENGTHS = _endings()
 _WIDTH = _ENDINGS.shape[1]
 _LAST_BYTES = np.zeros(256, np.bool_)
 _LAST_BYTES[[*_ENDINGS[:, -1], *b"ERW"]] = True
-_BEGINNINGS = np.zeros(1 << 12, np.bool_)  # by `_slot` of the first three bytes of COUNTED
 
 
 @kernel
@@ -110,7 +110,14 @@ def _slot(first: int, second: int, third: int) -> int:
     return ((first | 0x20) * 961 + (second | 0x20) * 31 + (third | 0x20)) & 0xFFF
 
 
-_BEGINNINGS[[_slot(*(word.encode() + b"  ")[:3]) for word in COUNTED]] = True
+def _beginnings() -> tuple[npt.NDArray[np.bool_]]:
+    """By `_slot` of the first three bytes of COUNTED."""
+    found = np.zeros(1 << 12, np.bool_)
+    found[[_slot(*(word.encode() + b"  ")[:3]) for word in COUNTED]] = True
+    return (found,)
+
+
+(_BEGINNINGS,) = kept_arrays([__file__], _beginnings)
 
 
 def measure(texts: Texts, columns: Mapping[str, pa.Array]) -> Mapping[str, pa.Array | np.ndarray]:
