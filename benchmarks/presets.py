@@ -1,4 +1,4 @@
-"""The tables of docs/filters.md about published recipes, made from `PRESETS` and from text.
+"""The tables of docs/filters.md about published recipes, made from `RECIPES` and from text.
 
     python benchmarks/presets.py                        print the rules, and what six documents get
     python benchmarks/presets.py --write                renew them in the docs
@@ -21,7 +21,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from filters.presets import LEFT_OUT, PRESETS, Bound, Rule, expression, needs, reasons
+from filters.presets import LEFT_OUT, RECIPES, Bound, Rule, expression, needs, reasons
 from filters.segments import Texts
 from filters.signals import GROUPS
 
@@ -35,7 +35,7 @@ def recipes() -> Iterator[str]:
     """Recipe x rule x unit x threshold x source x correction."""
     yield "| rule | unit | threshold | source | corrected |"
     yield "| --- | --- | --- | --- | --- |"
-    for preset, rules in PRESETS.items():
+    for preset, rules in RECIPES.items():
         left = f"beside these rules: {LEFT_OUT[preset]}" if preset in LEFT_OUT else ""
         yield f"| **{preset}** |  |  |  | {left} |"
         for rule in rules:
@@ -80,7 +80,7 @@ def measured(texts: Sequence[str], kinds: Sequence[str]) -> pa.Table:
     batch = Texts(pa.array(texts, pa.large_string()))
     found = {name: pa.array(c) for name, c in GROUPS["language"].measure(batch, {}).items()}
     table: dict[str, Any] = dict(found)
-    for name in sorted(set().union(*map(needs, PRESETS)) - {"language"}):
+    for name in sorted(set().union(*map(needs, RECIPES)) - {"language"}):
         columns = GROUPS[name].measure(batch, {"lang": found["lang"]})
         table[name] = pa.table({n: pa.array(columns[n]) for n in columns}).to_struct_array()
     return pa.table(table | {"kind": kinds, "num_chars": list(map(len, texts))})
@@ -95,8 +95,8 @@ def six_documents() -> Iterator[str]:
     with duckdb.connect() as connection:
         connection.register("documents", table)
         for number, row in enumerate(given):
-            verdicts = [_verdict(connection, preset, number) for preset in PRESETS]
-            said = dict(zip(PRESETS, verdicts, strict=True))
+            verdicts = [_verdict(connection, preset, number) for preset in RECIPES]
+            said = dict(zip(RECIPES, verdicts, strict=True))
             kept = ", ".join(preset for preset, why in said.items() if why == "")
             dropped = "; ".join(f"{preset}: {why}" for preset, why in said.items() if why)
             lang, variant = (table[name][number].as_py() for name in ("lang", "lang_variant"))
@@ -107,13 +107,13 @@ def six_documents() -> Iterator[str]:
 def _verdict(connection: duckdb.DuckDBPyConnection, preset: str, number: int) -> str | None:
     """The rules that drop a document; "" where none does, None without rules for its language."""
     columns = [expression(preset), "lang || '-' || lang_variant"]
-    columns += [rule.value for rule in PRESETS[preset]]
+    columns += [rule.value for rule in RECIPES[preset]]
     columns += [fails for _, fails in reasons(preset)]
     query = f"select {', '.join(columns)} from documents limit 1 offset {number}"
     passes, key, *rest = connection.execute(query).fetchall()[0]
     if passes is None:
         return None
-    rules = PRESETS[preset]
+    rules = RECIPES[preset]
     values, failed = rest[: len(rules)], rest[len(rules) :]
     return ", ".join(
         f"`{rule.name}` {value:.3g} (not {_range(rule.bound(key))})"
@@ -129,7 +129,7 @@ def kept(sample: Path) -> Iterator[str]:
             given = [json.loads(line) for line in file]
         table = measured([row["text"] for row in given], ["web"] * len(given))
         table = table.append_column("source", pa.array([row["source"] for row in given]))
-        names = [name for name, rules in PRESETS.items() if language in rules[0].bounds]
+        names = [name for name, rules in RECIPES.items() if language in rules[0].bounds]
         shares = ", ".join(f"avg(({expression(name)})::int) as {name}" for name in names)
         with duckdb.connect() as connection:
             connection.register("documents", table)

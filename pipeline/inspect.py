@@ -8,16 +8,22 @@ from __future__ import annotations
 import argparse
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 
 from filters.presets import PRESETS, Rule, needs, reasons
-from pipeline.corpus import CorpusError
+from pipeline.config import check
+from pipeline.corpus import CorpusError, manifest
 from pipeline.finished import reading
 from pipeline.rejects import read_again
+from pipeline.settings import CorpusSettings
 from pipeline.sql import connect
+
+if TYPE_CHECKING:
+    from filters.signals import Group
 
 ID = re.compile(r"[0-9a-fA-F]{6,32}")  # of a document, content or reject, or its beginning
 MAX_OTHERS = 10  # that are found so too
@@ -30,6 +36,7 @@ EXAMPLE = """examples:
 ID is an id or content_hash, or its first 6 digits or more; also the id of a reject."""
 
 Row = dict[str, Any]
+Groups = Mapping[str, "Group"]
 
 
 def main(argv: list[str]) -> int:
@@ -65,7 +72,7 @@ def inspect(root: Path, what: str) -> Row:
             "found_by": how,
             "document": row,
             "also_found": others,
-            "presets": _presets(connection, row),
+            "presets": _presets(connection, row, _groups(root)),
             "copies": _rows(
                 connection,
                 "select id, source, url from documents where content_hash = ? and id <> ?",
@@ -174,7 +181,9 @@ def _first(
     return row, matches[1:]
 
 
-def _presets(connection: duckdb.DuckDBPyConnection, row: Row) -> dict[str, list[Row]]:
+def _presets(
+    connection: duckdb.DuckDBPyConnection, row: Row, groups: Groups
+) -> dict[str, list[Row]]:
     """Each rule of each preset whose signals are there: its value, its bounds, and the outcome
     (None: no rule for this language, or no value)."""
     found: dict[str, list[Row]] = {}
@@ -195,7 +204,7 @@ def _presets(connection: duckdb.DuckDBPyConnection, row: Row) -> dict[str, list[
             found[preset].append(
                 {
                     "signal": rule.name,
-                    "formula": formula(rule),
+                    "formula": formula(rule, groups),
                     "value": value,
                     "minimum": bound.minimum if bound else None,
                     "maximum": bound.maximum if bound else None,
@@ -207,12 +216,17 @@ def _presets(connection: duckdb.DuckDBPyConnection, row: Row) -> dict[str, list[
     return found
 
 
-def formula(rule: Rule) -> str:
-    """What a rule counts, and in which unit."""
-    from filters.signals import GROUPS  # loads numba: 0.5 s, for this verb alone
+def _groups(root: Path) -> Groups:
+    """The signal groups that the corpus was prepared with."""
+    from pipeline.groups import groups  # loads numba: 0.5 s
 
+    return groups(check(manifest(root)["settings"], CorpusSettings, str(root / "corpus.json")))
+
+
+def formula(rule: Rule, groups: Groups) -> str:
+    """What a rule counts, and in which unit."""
     group, _, column = rule.signal.partition(".")
-    columns = GROUPS[group].columns if column else GROUPS["language"].columns
+    columns = groups[group].columns if column else groups["language"].columns
     signal = columns.get(column or group)
     told = f"{signal.unit}: {signal.formula}" if signal else "of the text"  # num_chars
     return f"{told}; divided by {rule.per}" if rule.per else told

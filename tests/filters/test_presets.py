@@ -12,13 +12,11 @@ from hypothesis import strategies as st
 
 from filters import language
 from filters.gopher import STOP_WORDS
-from filters.presets import LEFT_OUT, PRESETS, expression, needs, reasons
-from filters.presets.faithful import FAITHFUL
+from filters.presets import LEFT_OUT, RECIPES, expression, needs, reasons
 from filters.segments import Texts
 from filters.signals import GROUPS
 from pipeline.settings import Kind
 
-RECIPES = {name: rules for name, rules in PRESETS.items() if name not in FAITHFUL}
 # Sound text of each language and kind of Chinese: it passes every rule.
 EN = (
     "The river rose in the night, and by morning the lower fields were under water. We moved our "

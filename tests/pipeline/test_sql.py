@@ -89,12 +89,19 @@ def test_kept_languages(
     ("view", "expected"),
     [
         ("shards", [(0, "web", 5, 82), (1, "qa", 3, 74)]),
-        ("sources", [("qa", 3, 74, 20, 1 / 3), ("web", 5, 82, 29, 3 / 5)]),
         ("stages", [("ingest", "f1", '{"documents": 8}', 1.5)]),
     ],
 )
 def test_small_views(root: Path, view: str, expected: list[tuple[Any, ...]]) -> None:
     assert rows(root, f"select * from {view}") == expected
+
+
+def test_sources(root: Path) -> None:
+    columns = "source, documents, bytes, tokens, kept_share, duplicate_share"
+    assert rows(root, f"select {columns} from sources") == [
+        ("qa", 3, 74, 20, 1 / 3, 0.0),
+        ("web", 5, 82, 29, 3 / 5, 2 / 5),
+    ]
 
 
 def test_timings_are_those_of_the_commit_records(root: Path) -> None:
