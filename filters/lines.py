@@ -47,7 +47,7 @@ READ_MORE = (
     *("查看全文", "展开全文"),
 )
 # Lines that count readers: DCLM's pattern, and the same in Chinese, number first or last.
-_NUMBER = r"\d[\d,.]*\s*[KMBkmbwW千万萬亿億]?\+?"
+_NUMBER = r"[0-9][0-9,.]*\s*[KMBkmbwW千万萬亿億]?\+?"
 COUNTED = (
     *("likes", "shares", "comments", "retweets", "reposts", "quotes", "bookmarks", "upvotes"),
     *("downvotes", "downloads", "views", "followers"),

@@ -234,10 +234,10 @@ def test_the_score_of_a_kept_language_remakes_nothing(prepared: Path, tmp_path: 
     settings = tmp_path / "corpus.yaml"
     shares = "select lang, avg(languages.pass::int), bool_or(lang_score < 0.999) from documents"
     asked = ("sql", tmp_path / "corpus", f"{shares} group by 1 order by 1", "--format", "csv")
-    assert assay(*asked).stdout.splitlines()[1:] == ["en,1.0,true", "zh,1.0,true"]
+    assert assay(*asked).stdout.splitlines()[1:] == ["en,1.0,true", "zh,1.0,false"]
     settings.write_text(settings.read_text() + "languages: {zh: 0.4, en: 1.0}\n")
     assert "nothing to do, all stages stand" in assay("prepare", settings).stdout
-    assert assay(*asked).stdout.splitlines()[1:] == ["en,0.0,true", "zh,1.0,true"]
+    assert assay(*asked).stdout.splitlines()[1:] == ["en,0.0,true", "zh,1.0,false"]
 
 
 def test_a_corpus_and_its_inputs_may_move(prepared: Path, tmp_path: Path) -> None:
