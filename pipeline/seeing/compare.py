@@ -46,7 +46,10 @@ def main(argv: list[str]) -> int:
 
 def compare(before: Path, after: Path) -> dict[str, Any]:
     """Contents in both, in one; funnels; drift by language and signal; kept share by source."""
-    signals = [name for name in numeric_signals(before) if name in set(numeric_signals(after))]
+    known = [
+        {n for names in numeric_signals(root).values() for n in names} for root in (before, after)
+    ]
+    signals = sorted(known[0] & known[1])
     contents = [_contents(root) for root in (before, after)]
     both = np.sort(np.concatenate(contents))
     shared = int((both[1:] == both[:-1]).sum())
@@ -62,6 +65,10 @@ def compare(before: Path, after: Path) -> dict[str, Any]:
     }
 
 
+def _signals(root: Path) -> set[str]:
+    return {name for names in numeric_signals(root).values() for name in names}
+
+
 def _contents(root: Path) -> npt.NDArray[np.bytes_]:
     """The distinct contents, 16 bytes each."""
     question = "select distinct unhex(content_hash) as content from documents"
@@ -73,16 +80,18 @@ def _contents(root: Path) -> npt.NDArray[np.bytes_]:
 
 def moments(root: Path, signals: list[str]) -> dict[tuple[str, str], Row]:
     """(language, signal) -> documents with a value, mean, variance, median."""
-    found = {}
-    for signal in signals:
-        for row in rows(
-            root,
-            f"select lang, count({signal}) as n, avg({signal})::double as mean, "
-            f"var_samp({signal})::double as variance, median({signal})::double as median "
-            "from documents where lang is not null group by lang",
-        ):
-            if row["n"] > 1:
-                found[row["lang"], signal] = row
+    asked = ", ".join(
+        f"{{'n': count({s}), 'mean': avg({s})::double, 'variance': var_samp({s})::double, "
+        f"'median': median({s})::double}} as s{i}"
+        for i, s in enumerate(signals)
+    )
+    found: dict[tuple[str, str], Row] = {}
+    if not signals:
+        return found
+    for row in rows(root, f"select lang, {asked} from documents where lang is not null group by 1"):
+        for i, signal in enumerate(signals):
+            if row[f"s{i}"]["n"] > 1:
+                found[row["lang"], signal] = row[f"s{i}"]
     return found
 
 

@@ -1,9 +1,15 @@
-"""How each signal spreads by language and source, and which documents stand next to a threshold."""
+"""How each signal spreads by language and source, and which documents stand next to a threshold.
+
+Asked a signal group at a time: the columns of a group stand in one file, and a question costs more
+to prepare than to answer on a small corpus.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +22,7 @@ from pipeline.syntax import text_literal
 
 BINS = 40
 TAIL = 0.002  # of the documents on each side stands in the outermost bins
+NEAREST = 6  # documents that are shown of a threshold
 
 
 @dataclass(frozen=True)
@@ -27,69 +34,109 @@ class Histogram:
     language: str
     low: float
     high: float
-    counts: dict[str, npt.NDArray[np.int64]]  # source -> (BINS,)
+    counts: dict[str, npt.NDArray[np.int64]]  # source -> (BINS,), the largest first
     median: dict[str, float]  # source -> median
 
 
-def numeric_signals(root: Path) -> list[str]:
-    """Every measured number, as `documents` names it."""
-    found = []
+class Bound(NamedTuple):
+    """A threshold on a value, in SQL, for a language."""
+
+    language: str
+    value: str
+    threshold: float
+
+
+def numeric_signals(root: Path) -> dict[str, list[str]]:
+    """Of each group every measured number, as `documents` names it."""
+    found = {}
     for group in manifest(root)["signals"]:
         paths = part_paths(root, f"signals/{group}")
-        for field in pq.read_schema(paths[0]) if paths else ():
-            if is_number(field.type):
-                found.append(field.name if group in FLAT_GROUPS else f"{group}.{field.name}")
-    return found
+        fields = [f.name for f in pq.read_schema(paths[0]) if is_number(f.type)] if paths else []
+        found[group] = fields if group in FLAT_GROUPS else [f"{group}.{name}" for name in fields]
+    return {group: names for group, names in found.items() if names}
 
 
-def histograms(root: Path, signal: str, languages: list[str]) -> list[Histogram]:
-    """One a language in which the signal has values."""
+def histograms(root: Path, values: dict[str, str], languages: list[str]) -> list[Histogram]:
+    """One for each name and language in which its value has any.
+
+    Args:
+        values: name -> SQL of a number of a document; of one group, best.
+    """
+    asked = ", ".join(
+        f"quantile_disc({sql}, [{TAIL}, {1 - TAIL}])::double[] as v{i}"
+        for i, sql in enumerate(values.values())
+    )
     listed = ", ".join(map(text_literal, languages))
-    bounds = rows(
-        root,
-        f"select lang, quantile_disc({signal}, {TAIL})::double as low, "
-        f"quantile_disc({signal}, {1 - TAIL})::double as high from documents "
-        f"where {signal} is not null and lang in ({listed}) group by 1",
+    borders = rows(
+        root, f"select lang, {asked} from documents where lang in ({listed}) group by lang"
     )
-    found = []
+    by_language = {row["lang"]: row for row in borders}
+    found: list[Histogram] = []
     for language in languages:
-        border = next((row for row in bounds if row["lang"] == language), None)
-        if border is not None:
-            found.append(_histogram(root, signal, language, border["low"], border["high"]))
+        if language in by_language:
+            found += _of_language(root, values, language, by_language[language])
     return found
 
 
-def _histogram(root: Path, signal: str, language: str, low: float, high: float) -> Histogram:
-    width = (high - low) / BINS or 1.0
-    place = f"least(greatest(floor(({signal} - {low!r}) / {width!r}), 0), {BINS - 1})::int"
-    of = f"from documents where lang = {text_literal(language)} and {signal} is not null"
-    found = rows(root, f"select source, {place} as bin, count(*) as n {of} group by all")
-    medians = rows(root, f"select source, median({signal})::double as middle {of} group by all")
-    counts = {row["source"]: np.zeros(BINS, np.int64) for row in medians}
-    for row in found:
-        counts[row["source"]][row["bin"]] = row["n"]
-    most = sorted(counts, key=lambda source: (-int(counts[source].sum()), source))
-    return Histogram(
-        signal,
-        language,
-        low,
-        low + width * BINS,
-        {source: counts[source] for source in most},
-        {row["source"]: row["middle"] for row in medians},
+def _of_language(
+    root: Path, values: dict[str, str], language: str, borders: Row
+) -> Iterator[Histogram]:
+    scales = [_scale(borders[f"v{i}"]) for i in range(len(values))]
+    asked = ", ".join(
+        f"histogram(least(greatest(floor(({sql} - {low!r}) / {width!r}), 0), {BINS - 1})::int) "
+        f"filter ({sql} is not null) as h{i}, median({sql})::double as m{i}"
+        for i, (sql, (low, width)) in enumerate(zip(values.values(), scales, strict=True))
     )
+    of = f"from documents where lang = {text_literal(language)}"
+    sources = rows(root, f"select source, {asked} {of} group by source")
+    for i, (name, (low, width)) in enumerate(zip(values, scales, strict=True)):
+        counts = {row["source"]: _bins(row[f"h{i}"]) for row in sources if row[f"h{i}"]}
+        most = sorted(counts, key=lambda source: (-int(counts[source].sum()), source))
+        if most:
+            yield Histogram(
+                name,
+                language,
+                low,
+                low + width * BINS,
+                {source: counts[source] for source in most},
+                {row["source"]: row[f"m{i}"] for row in sources if row[f"h{i}"]},
+            )
 
 
-def nearest(root: Path, signal: str, language: str, threshold: float, many: int = 3) -> list[Row]:
-    """Documents closest to a threshold: id, source, value, `head` of the text."""
-    found = rows(
-        root,
-        f"select id, source, {signal}::double as value from documents "
-        f"where lang = {text_literal(language)} and {signal} is not null "
-        f"order by abs({signal} - {threshold!r}), id limit {2 * many}",
-    )
-    if not found:
-        return []
-    ids = ", ".join(text_literal(row["id"]) for row in found)
-    heads = rows(root, f"select id, left(text, 160) as head from documents where id in ({ids})")
+def _scale(borders: Sequence[float] | None) -> tuple[float, float]:
+    """Where bins begin, and their width."""
+    low, high = borders or (0.0, 0.0)
+    return low, (high - low) / BINS or 1.0 / BINS
+
+
+def _bins(counts: list[tuple[int, int]]) -> npt.NDArray[np.int64]:
+    found = np.zeros(BINS, np.int64)
+    for place, documents in counts:
+        found[place] = documents
+    return found
+
+
+def nearest(root: Path, bounds: Sequence[Bound]) -> dict[Bound, list[Row]]:
+    """Documents closest to each threshold: id, source, value, `head` of the text."""
+    found: dict[Bound, list[Row]] = {}
+    for language in dict.fromkeys(bound.language for bound in bounds):
+        mine = [bound for bound in bounds if bound.language == language]
+        asked = ", ".join(
+            f"min_by({{'id': id, 'source': source, 'value': ({b.value})::double}}, "
+            f"{{'far': abs({b.value} - {b.threshold!r}), 'id': id}}, {NEAREST}) "
+            f"filter ({b.value} is not null) as n{i}"
+            for i, b in enumerate(mine)
+        )
+        of = f"from documents where lang = {text_literal(language)}"
+        (answer,) = rows(root, f"select {asked} {of}")
+        found |= {bound: answer[f"n{i}"] or [] for i, bound in enumerate(mine)}
+    ids = sorted({row["id"] for documents in found.values() for row in documents})
+    if not ids:
+        return found
+    listed = ", ".join(map(text_literal, ids))
+    heads = rows(root, f"select id, left(text, 160) as head from documents where id in ({listed})")
     by_id = {row["id"]: row["head"] for row in heads}
-    return [row | {"head": by_id[row["id"]]} for row in found]
+    return {
+        bound: [row | {"head": by_id[row["id"]]} for row in documents]
+        for bound, documents in found.items()
+    }

@@ -12,11 +12,18 @@ from string import Template
 
 import numpy as np
 
-from filters.presets import PRESETS
+from filters.presets import PRESETS, Rule
 from pipeline.corpus import manifest
 from pipeline.report import funnel
 from pipeline.seeing import rules as counting
-from pipeline.seeing.histograms import BINS, Histogram, histograms, nearest, numeric_signals
+from pipeline.seeing.histograms import (
+    BINS,
+    Bound,
+    Histogram,
+    histograms,
+    nearest,
+    numeric_signals,
+)
 
 TEMPLATE = Path(__file__).with_name("page.html")
 COLOURS = ("#2a6fb0", "#c2571a", "#1f7a5c", "#7a4fa3", "#b08900", "#4c5a6b")
@@ -24,16 +31,19 @@ MOST_SOURCES = len(COLOURS)  # in a histogram; the others are one
 WIDTH, HEIGHT = 360, 90
 OTHERS = "others"
 
+Thresholds = list[tuple[str, float]]
+
 
 def page(root: Path) -> str:
     """The whole page."""
     found = manifest(root)
     languages = list(found["settings"]["languages"])
     parts = [*_funnel(root)]
-    for preset in counting.known_presets(root):
+    presets = counting.known_presets(root)
+    for preset in presets:
         parts += _rules(counting.count(root, preset))
-    for signal in numeric_signals(root):
-        parts += _signal(root, signal, languages)
+    for group, signals in numeric_signals(root).items():
+        parts += _group(root, group, signals, languages, presets)
     template = Template(TEMPLATE.read_text("utf-8"))
     return template.substitute(title=escape(found["name"]), body="\n".join(parts))
 
@@ -78,33 +88,57 @@ def _rules(found: Iterable[counting.Rules]) -> Iterator[str]:
             yield f"<p>Fail nothing: {escape(', '.join(silent))}.</p>"
 
 
-def thresholds(signal: str, language: str) -> list[tuple[str, float]]:
-    """(preset, bound) of every rule on a signal for a language."""
-    return [
-        (preset, value)
-        for preset, rules in PRESETS.items()
-        for rule in rules
-        if rule.name == signal and (bound := rule.bounds.get(language)) is not None
-        for value in (bound.minimum, bound.maximum)
-        if value is not None
-    ]
+def _rules_of(group: str, presets: Iterable[str]) -> Iterator[tuple[str, Rule]]:
+    """(preset, rule) of every rule whose signal stands in a group."""
+    for preset in presets:
+        for rule in PRESETS[preset]:
+            signal_group, _, column = rule.signal.partition(".")
+            if (signal_group if column else "language") == group:
+                yield preset, rule
 
 
-def _signal(root: Path, signal: str, languages: list[str]) -> Iterator[str]:
-    yield f"<h2>{escape(signal)}</h2>"
-    for histogram in histograms(root, signal, languages):
-        bounds = thresholds(signal, histogram.language)
-        yield '<div class="signal">'
-        yield chart(histogram, bounds)
-        for preset, value in dict(bounds).items():
-            rows = nearest(root, signal, histogram.language, value)
-            yield f"<details><summary>closest to {value:g} ({escape(preset)})</summary>"
-            yield table(
-                ("document", "source", "value", "it begins"),
-                ((r["id"][:12], r["source"], f"{r['value']:.4g}", r["head"]) for r in rows),
-            )
-            yield "</details>"
-        yield "</div>"
+def thresholds(rules: Iterable[tuple[str, Rule]], name: str, language: str) -> Thresholds:
+    """(what to call it, bound) of the rules on a value for a language, kinds of Chinese too."""
+    found = []
+    for preset, rule in rules:
+        for key, bound in rule.bounds.items() if rule.name == name else ():
+            if key.split("-")[0] == language:
+                variant = key.partition("-")[2]
+                called = f"{preset}, {variant}" if variant else preset
+                edges = (bound.minimum, bound.maximum)
+                found += [(called, edge) for edge in edges if edge is not None]
+    return found
+
+
+def _group(
+    root: Path, group: str, signals: list[str], languages: list[str], presets: list[str]
+) -> Iterator[str]:
+    rules = list(_rules_of(group, presets))
+    values = {name: name for name in signals} | {r.name: r.value for _, r in rules if r.per}
+    found = histograms(root, values, languages)
+    marks = {(h.signal, h.language): thresholds(rules, h.signal, h.language) for h in found}
+    wanted = {
+        Bound(language, values[name], edge): None
+        for (name, language), edges in marks.items()
+        for _, edge in edges
+    }
+    close = nearest(root, list(wanted))
+    for name in values:
+        yield f"<h2>{escape(name)}</h2>"
+        for histogram in (h for h in found if h.signal == name):
+            edges = marks[name, histogram.language]
+            yield '<div class="signal">'
+            yield chart(histogram, edges)
+            for edge in dict.fromkeys(edge for _, edge in edges):
+                called = "; ".join(preset for preset, other in edges if other == edge)
+                rows = close[Bound(histogram.language, values[name], edge)]
+                yield f"<details><summary>closest to {edge:g} ({escape(called)})</summary>"
+                yield table(
+                    ("document", "source", "value", "it begins"),
+                    ((r["id"][:12], r["source"], f"{r['value']:.4g}", r["head"]) for r in rows),
+                )
+                yield "</details>"
+            yield "</div>"
 
 
 def chart(histogram: Histogram, bounds: Sequence[tuple[str, float]]) -> str:

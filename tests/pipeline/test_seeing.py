@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from filters.presets import PRESETS, reasons
+from filters.presets import PRESETS, Bound, Rule, reasons
 from pipeline.corpus import CorpusError
 from pipeline.seeing import alarms, compare, histograms, page, rules, sample
 from pipeline.seeing.asking import rows
@@ -98,13 +98,18 @@ def test_sample_on_a_screen(many_parts: Path, capsys: pytest.CaptureFixture[str]
 
 
 def test_a_histogram_holds_every_document_once(many_parts: Path) -> None:
-    assert "gopher.num_words" in histograms.numeric_signals(many_parts)
-    assert "lang_score" in histograms.numeric_signals(many_parts)
-    found = histograms.histograms(many_parts, "gopher.num_words", ["zh", "en", "ja"])
-    assert [h.language for h in found] == ["zh", "en"]
+    known = histograms.numeric_signals(many_parts)
+    assert "gopher.num_words" in known["gopher"]
+    assert "lang_score" in known["language"]
+    values = {"words": "gopher.num_words", "half": "gopher.num_words / 2", "none": "null::double"}
+    found = histograms.histograms(many_parts, values, ["zh", "en", "ja"])
+    assert [(h.signal, h.language) for h in found] == [
+        *(("words", "zh"), ("half", "zh"), ("words", "en"), ("half", "en"))
+    ]
     for histogram in found:
+        value = values[histogram.signal]
         of = f"from documents where lang = '{histogram.language}'"
-        (total,) = rows(many_parts, f"select count(*) as n, median(gopher.num_words) as m {of}")
+        (total,) = rows(many_parts, f"select count(*) as n, median({value}) as m {of}")
         (source,) = histogram.counts
         assert histogram.counts[source].sum() == total["n"]
         assert histogram.median[source] == total["m"]
@@ -112,20 +117,38 @@ def test_a_histogram_holds_every_document_once(many_parts: Path) -> None:
 
 
 def test_documents_next_to_a_threshold(many_parts: Path) -> None:
-    found = histograms.nearest(many_parts, "gopher.num_words", "en", 100.0)
-    words = "select id, gopher.num_words as n, text from documents where lang = 'en'"
-    every = {row["id"]: row for row in rows(many_parts, words)}
-    closest = sorted(every.values(), key=lambda row: (abs(row["n"] - 100), row["id"]))[:6]
-    assert [row["id"] for row in found] == [row["id"] for row in closest]
-    assert all(every[row["id"]]["text"].startswith(row["head"]) for row in found)
+    bounds = [
+        histograms.Bound("en", "gopher.num_words", 100.0),
+        histograms.Bound("en", "gopher.num_words / greatest(c4.num_lines, 1)", 5.0),
+        histograms.Bound("ja", "gopher.num_words", 100.0),
+    ]
+    found = histograms.nearest(many_parts, bounds)
+    columns = "id, gopher.num_words as n, c4.num_lines as l, text"
+    every = rows(many_parts, f"select {columns} from documents where lang = 'en'")
+    far = [lambda row: abs(row["n"] - 100), lambda row: abs(row["n"] / max(row["l"], 1) - 5)]
+    for bound, distance in zip(bounds[:2], far, strict=True):
+        closest = sorted(every, key=lambda row: (distance(row), row["id"]))[:6]
+        assert [row["id"] for row in found[bound]] == [row["id"] for row in closest]
+        heads = [row["head"] for row in found[bound]]
+        assert heads == [row["text"][: len(head)] for row, head in zip(closest, heads, strict=True)]
+    assert found[bounds[2]] == []
 
 
-def test_the_page_shows_thresholds_and_no_markup_of_documents(many_parts: Path) -> None:
+def test_the_page_shows_both_ends_of_a_rule_and_no_markup_of_documents(many_parts: Path) -> None:
     html = page.page(many_parts)
     assert "<h2>gopher, zh</h2>" in html
     assert "<h2>gopher.num_words</h2>" in html
     assert "<title>gopher: 50</title>" in html
+    assert "closest to 50 (" in html
+    assert "closest to 100000 (" in html
     assert page.table(["a"], [["<script>"]]).count("&lt;script&gt;") == 1
+
+
+def test_thresholds_of_quotients_and_of_kinds_of_chinese() -> None:
+    bounds = {"zh": Bound(1, 5, "s"), "zh-lzh": Bound(None, 2, "s"), "en": Bound(3, 10, "s")}
+    rules = [("p", Rule("g.a", bounds)), ("q", Rule("g.a", bounds, per="g.b"))]
+    assert page.thresholds(rules, "g.a", "zh") == [("p", 1), ("p", 5), ("p, lzh", 2)]
+    assert page.thresholds(rules, "g.a / g.b", "en") == [("q", 3), ("q", 10)]
 
 
 def test_a_corpus_does_not_differ_from_itself(many_parts: Path) -> None:
