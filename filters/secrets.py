@@ -26,7 +26,7 @@ _TOKEN = re.compile(
             rb"xapp-[A-Za-z0-9-]{20,251}",
             rb"eyJ[A-Za-z0-9_-]{8,4000}\.eyJ[A-Za-z0-9_-]{8,4000}\.[A-Za-z0-9_-]{8,4000}",  # JWT
             # OpenAI, Anthropic; with a digit, which a CSS class seldom has
-            rb"sk-(?:proj-|ant-[a-z0-9]{1,8}-)?(?=[A-Za-z_-]*\d)[A-Za-z0-9_-]{32,251}",
+            rb"sk-(?:proj-|ant-[a-z0-9]{1,8}-)?(?=[A-Za-z_-]{0,250}\d)[A-Za-z0-9_-]{32,251}",
             rb"[sr]k_live_[A-Za-z0-9]{16,251}",  # Stripe
             rb"hf_[A-Za-z]{34}",  # Hugging Face
             rb"npm_[A-Za-z0-9]{36}",

@@ -169,7 +169,8 @@ def report(argv: list[str]) -> int:
             print(json.dumps(funnel(root), ensure_ascii=False, indent=1))
         elif arguments.rules is not None:
             for preset in arguments.rules or rules.known_presets(root):
-                print("\n".join(rules.shown(rules.count(root, preset))))
+                told = rules.shown(rules.count(root, preset))
+                print("\n".join(told) or f"{preset}: no rules for any language of the corpus")
         elif arguments.alarms:
             print("\n".join(alarms(root)) or "no alarm")
         elif arguments.html is not None:

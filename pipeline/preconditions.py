@@ -8,7 +8,7 @@ import importlib.util
 import re
 from collections.abc import Iterable
 
-from filters import classifier, language, lists, perplexity
+from filters import classifier, language, lists, perplexity, url_lists
 from pipeline import given, objects
 from pipeline.config import ConfigError
 from pipeline.groups import editors, groups
@@ -61,6 +61,12 @@ def check(settings: CorpusSettings) -> None:
             lists.read(path)
         except ValueError as error:
             raise ConfigError(f"key `lists.{name}`: {error}") from None
+    for key, named in (("block", settings.urls.block), ("allow", settings.urls.allow)):
+        try:
+            if files := url_lists.list_files(named):
+                url_lists.table(files)  # what it makes is kept for the workers
+        except ValueError as error:
+            raise ConfigError(f"key `urls.{key}`: {error}") from None
     try:
         given.independent_version(settings.heldout)
     except OSError as error:

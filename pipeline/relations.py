@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from filters import kept_languages
-from filters.presets import PRESETS, expression, needs
+from filters.presets import PRESETS, expression, first_reason, needs
 from pipeline.corpus import CorpusError, manifest, part_paths
 from pipeline.syntax import quoted, text_literal
 
@@ -30,6 +30,7 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
     "lines": ("text",),
     "most_repeated_line": ("text",),
 }
+OUTCOMES = {"pass": expression, "reason": first_reason}  # of a preset: column -> its SQL
 LANGUAGES = "languages"  # a key of corpus.yaml, and the column of what it says of a document
 READ_BY_LANGUAGES = {"lang", "lang_score"}
 FLAT_GROUPS = ("language",)  # signal groups whose columns stand in `documents` by themselves
@@ -54,7 +55,7 @@ class Corpus:
     manifest: dict[str, Any]
     groups: Mapping[str, tuple[str, ...]]  # signal group -> its columns
     numbers: Mapping[str, tuple[str, ...]]  # ... -> those of them that are numbers
-    presets: tuple[str, ...]  # those whose signals are there
+    presets: tuple[str, ...]  # those whose signals are there, and whose outcome is asked for
     names: frozenset[str] | None  # what will be asked for; None: all
 
     @classmethod
@@ -74,6 +75,8 @@ class Corpus:
         }
         presets = tuple(name for name in PRESETS if needs(name) <= set(groups))
         if names is not None:
+            # Asked for by name: a preset reads groups that have the name of another one.
+            presets = tuple(p for p in presets if p in names and {*OUTCOMES, f"{p}.*"} & names)
             names = _with_needs(names, groups, presets)
         return cls(root, connection, found, groups, numbers, presets, names)
 
@@ -137,8 +140,7 @@ def _with_needs(
     """`names` with all that they stand on."""
     found = set(names)
     for preset in presets:
-        if preset in names and {"pass", "reason", f"{preset}.*"} & names:
-            found |= set(re.findall(r"\w+", expression(preset)))
+        found |= set(re.findall(r"\w+", expression(preset)))
     if LANGUAGES in names:
         found |= READ_BY_LANGUAGES
     for name in names:

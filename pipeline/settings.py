@@ -115,7 +115,7 @@ class CorpusSettings(Settings):
     heldout: Heldout = Heldout()
     near: Near = Near()
     # Groups of filters/signals.py. `default`: those of every corpus; `all`: every one of the table
-    signals: tuple[str, ...] = ("default",)
+    signals: tuple[str, ...] = Field(("default",), min_length=1)
     # Rules of filters/editors.py whose edits are stored, for mixtures to apply; none by default
     edits: tuple[str, ...] = ()
     # Signal group -> model of `assay classifier train`, its card beside it
@@ -130,6 +130,11 @@ class CorpusSettings(Settings):
     hard: tuple[Literal["empty", "not_text"], ...] = ("empty", "not_text")  # dropped at ingest
     shard_bytes: NumBytes = Field(32_000_000, ge=1_000)  # text of one shard, about; also 32MB
     max_bad_files: Amount = Field(0, ge=0)  # input files that may fail: listed, and tried again
+
+    @field_validator("signals", mode="before")
+    @classmethod
+    def _one_word(cls, signals: object) -> object:
+        return [signals] if isinstance(signals, str) else signals
 
     @field_validator("signals", "edits", "faithful")
     @classmethod

@@ -15,14 +15,20 @@ from collections.abc import Callable, Mapping
 
 import pyarrow as pa
 
-from filters.presets import expression, first_reason
 from pipeline import schema
 from pipeline.places import domains, labels, lines, sources
-from pipeline.relations import FLAT_GROUPS, LANGUAGES, NOT_MERGED, Corpus, View, numbered
+from pipeline.relations import (
+    FLAT_GROUPS,
+    LANGUAGES,
+    NOT_MERGED,
+    OUTCOMES,
+    Corpus,
+    View,
+    numbered,
+)
 from pipeline.syntax import quoted, text_literal
 from pipeline.totals import costs, shards, stages, timings
 
-OF_PRESETS = {"pass": expression, "reason": first_reason}  # column -> its SQL
 DERIVED = ("heldout", "duplicate", "near_duplicate", "kept")
 
 
@@ -74,7 +80,7 @@ def _presets(corpus: Corpus) -> str:
         whole = corpus.asked(f"{name}.*")
         columns = [
             f"{column} := ({sql(name)})"
-            for column, sql in OF_PRESETS.items()
+            for column, sql in OUTCOMES.items()
             if whole or corpus.asked(column)
         ]
         if corpus.asked(name) and columns:

@@ -46,10 +46,8 @@ def main(argv: list[str]) -> int:
 
 def compare(before: Path, after: Path) -> dict[str, Any]:
     """Contents in both, in one; funnels; drift by language and signal; kept share by source."""
-    known = [
-        {n for names in numeric_signals(root).values() for n in names} for root in (before, after)
-    ]
-    signals = sorted(known[0] & known[1])
+    measured = _signals(before), _signals(after)
+    signals = sorted(measured[0] & measured[1])
     contents = [_contents(root) for root in (before, after)]
     both = np.sort(np.concatenate(contents))
     shared = int((both[1:] == both[:-1]).sum())
@@ -62,6 +60,7 @@ def compare(before: Path, after: Path) -> dict[str, Any]:
         "funnels": [funnel(before), funnel(after)],
         "drift": drift(moments(before, signals), moments(after, signals)),
         "sources": _sources(before, after),
+        "in_one_alone": sorted(measured[0] ^ measured[1]),
     }
 
 
@@ -160,6 +159,8 @@ def shown(found: dict[str, Any], most: int = 20) -> str:
             f"  {row['language']:<4}{row['signal']:<36}{row['before']:>11.4g} ->"
             f"{row['after']:>11.4g}   noise {row['noise']:.2g}, median {row['median_moved']:+.3g}"
         )
+    if alone := found["in_one_alone"]:
+        lines.append(f"measured in one of them alone: {', '.join(alone)}")
     lines += alarms(found["sources"])
     return "\n".join(lines)
 

@@ -55,7 +55,8 @@ def read(root: Path) -> pa.Table:
         for number, line in enumerate(lines, 1):
             try:
                 row = json.loads(line)
-                key = (row["content_hash"], path.stem, row["rubric"])
+                key = (str(row["content_hash"]), path.stem, str(row["rubric"]))
+                label = None if row["label"] is None else float(row["label"])
                 at = datetime.datetime.fromisoformat(row["at"])
             except (ValueError, KeyError, TypeError):
                 if number == len(lines) and not line.endswith("\n"):
@@ -64,10 +65,10 @@ def read(root: Path) -> pa.Table:
                     f"{path}: line {number} is no label: {line[:60]!r}; take it out"
                 ) from None
             found.pop(key, None)
-            if row["label"] is not None:
+            if label is not None:
                 found[key] = {
                     "content_hash": key[0],
-                    "label": float(row["label"]),
+                    "label": label,
                     "reviewer": key[1],
                     "rubric": key[2],
                     "at": at,

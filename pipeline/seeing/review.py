@@ -202,9 +202,10 @@ def summary(root: Path, folder: Path, asked: Rubric, where: str | None) -> list[
         of = [bad[row["content_hash"]] for row in documents if row["source"] == source]
         lines.append(f"  {source:<24} bad {_rate(sum(of), len(of))}")
     if where:
-        for selected, what in ((True, "selected"), (False, "not selected")):
-            of = [bad[r["content_hash"]] for r in documents if bool(r["selected"]) is selected]
-            lines.append(f"  {what} by {where}: bad {_rate(sum(of), len(of))}")
+        for selected, what in ((True, "selected"), (False, "not selected"), (None, "NULL")):
+            of = [bad[r["content_hash"]] for r in documents if r["selected"] is selected]
+            if of or selected is not None:
+                lines.append(f"  {what} by {where}: bad {_rate(sum(of), len(of))}")
     return lines + _agreements(found)
 
 

@@ -93,10 +93,12 @@ def test_a_line_that_a_kill_cut_is_left_out_and_a_damaged_one_named(tmp_path: Pa
     assert given(tmp_path) == {"a" * 32: 1.0}
     labels.append(tmp_path, "ann", "keep/1", {"b" * 32: 0.0})
     assert given(tmp_path) == {"a" * 32: 1.0, "b" * 32: 0.0}
-    with open(path, "a") as file:
-        file.write("{}\n")
-    with pytest.raises(CorpusError, match="line 3 is no label"):
-        labels.read(tmp_path)
+    stands = path.read_text()
+    at = '"rubric": "keep/1", "at": "2026-01-01T00:00:00"'
+    for bad in ("{}", f'{{"content_hash": "ab", {at}}}', f'{{"label": "yes", {at}}}', "[1]", "\0"):
+        path.write_text(f"{stands}{bad}\n")
+        with pytest.raises(CorpusError, match="line 3 is no label"):
+            labels.read(tmp_path)
 
 
 def test_wilson_and_kappa() -> None:

@@ -66,6 +66,22 @@ def test_rules_that_fail_nothing_are_named() -> None:
     assert lines[-1] == "  fail nothing: c"
 
 
+def test_each_preset_can_be_asked_for_by_itself(many_parts: Path) -> None:
+    """A preset reads groups that other presets have their name from: fineweb2 gopher's."""
+    for preset in rules.known_presets(many_parts):
+        counts = "count(*) filter (passes) as passes, count(passes) as judged, count(reason) as r"
+        asked = f"select {preset}.pass as passes, {preset}.reason as reason, lang from documents"
+        found = rows(
+            many_parts, f"select lang, {counts} from ({asked}) group by lang order by lang"
+        )
+        counted = {r.language: r for r in rules.count(many_parts, preset)}
+        for row in found:
+            expected = counted.get(row["lang"])
+            assert row["judged"] == (expected.judged if expected else 0), preset
+            assert row["passes"] == (expected.passes if expected else 0), preset
+            assert row["r"] == row["judged"] - row["passes"], preset
+
+
 def test_a_preset_without_its_signals_is_refused(many_parts: Path) -> None:
     with pytest.raises(ValueError, match="no preset 'goper'"):
         rules.count(many_parts, "goper")
