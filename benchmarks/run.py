@@ -1,6 +1,6 @@
 """Figures of this machine: `make bench`, or a part of it by name.
 
-    python benchmarks/run.py [--smoke] [kernels] [extraction] [cut] [road] [loader]
+    python benchmarks/run.py [--smoke] [kernels] [signals] [extraction] [cut] [road] [loader]
 
 Text: $ASSAY_CORPUS (a folder with *-en.jsonl.gz, *-zh.jsonl.gz and *.warc.gz) where it is set, else
 the data of the quickstart. Compare by CPU second: wall time moves with the neighbours.
@@ -27,6 +27,7 @@ QUICKSTART = Path(__file__).resolve().parents[1] / "examples" / "quickstart"
 # Name -> module:function of (bytes of JSONL per language, a folder that all of them share).
 BENCHMARKS: dict[str, str] = {
     "kernels": "rates:kernels",
+    "signals": "signals:signals",
     "extraction": "rates:extraction",
     "cut": "cut:cut",
     "road": "road:road",
