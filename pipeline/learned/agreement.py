@@ -15,6 +15,7 @@ import numpy.typing as npt
 from pipeline.config import ConfigError
 from pipeline.keyed import read_keyed
 from pipeline.learned.settings import ClassifierSettings, Hand
+from pipeline.seeing.agreement import weighted_kappa
 
 SCORES = 6  # 0 to 5
 RESAMPLES = 1_000
@@ -88,10 +89,8 @@ def agreement(ours: dict[bytes, float], hand: dict[bytes, float]) -> dict[str, A
 
 
 def kappa(a: Values, b: Values) -> float:
-    """1 - mean squared distance / that of all pairs; 0 where one of both always says the same."""
-    a, b = _whole(a), _whole(b)
-    chance = float(a.var() + b.var() + (a.mean() - b.mean()) ** 2)  # mean over all pairs
-    return 1 - float(((a - b) ** 2).mean()) / chance if chance else 0.0
+    """Of the whole scores."""
+    return weighted_kappa(_whole(a), _whole(b))
 
 
 def spearman(a: Values, b: Values) -> float:

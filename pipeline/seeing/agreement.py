@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
 
 Z = 1.959963984540054  # two-sided 95 %
 
@@ -19,12 +21,12 @@ def wilson(hits: int, n: int) -> tuple[float, float]:
     return max(0.0, (middle - half) / scale), min(1.0, (middle + half) / scale)
 
 
-def weighted_kappa(a: Sequence[float], b: Sequence[float]) -> float:
-    """Cohen's kappa with quadratic weights (Cohen 1968); of two values it is the plain one.
+def weighted_kappa(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
+    """Cohen's kappa with quadratic weights (Cohen 1968), of at least one pair of labels; of two
+    values it is the plain one.
 
     1: the same everywhere; 0: as often as chance; 0 too where neither ever varies.
     """
-    pairs = list(zip(a, b, strict=True))
-    seen = sum((x - y) ** 2 for x, y in pairs) / max(1, len(pairs))
-    chance = sum((x - y) ** 2 for x in a for y in b) / max(1, len(a) * len(b))
-    return 1 - seen / chance if chance else 0.0
+    ours, theirs = np.asarray(a, np.float64), np.asarray(b, np.float64)
+    chance = float(ours.var() + theirs.var() + (ours.mean() - theirs.mean()) ** 2)  # of all pairs
+    return 1 - float(((ours - theirs) ** 2).mean()) / chance if chance else 0.0
