@@ -23,7 +23,8 @@ import numpy as np
 import pyarrow as pa
 
 from filters import disguises, unsafe
-from filters.matching import Form, automaton, find
+from filters.automaton import Form, automaton
+from filters.matching import find
 from filters.segments import Texts
 
 MOST = 2  # hits in a million words of any fitted genre, and at least two hits

@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from filters.matching import Automaton, find, plain
+from filters.automaton import Automaton, plain
+from filters.matching import find
 from filters.segments import Texts
 
 PATH = Path(__file__).with_name("words") / "ads.tsv"

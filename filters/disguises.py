@@ -14,7 +14,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from filters.matching import Form
+from filters.automaton import Form
 
 FILE = Path(__file__).with_name("words") / "disguises.tsv"
 ASKS_FOR_DIGITS = "~"

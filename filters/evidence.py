@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from filters.matching import Positions
+from filters.names import Offsets
 
 MOST = 8  # words of a text
 
 
-def distinct(texts: Positions, entries: Positions, num_entries: int) -> tuple[Positions, Positions]:
+def distinct(texts: Offsets, entries: Offsets, num_entries: int) -> tuple[Offsets, Offsets]:
     """The different entries of each text: texts, entries; the most frequent of a text first."""
     pairs, counts = np.unique(texts * num_entries + entries, return_counts=True)
     found = pairs // max(num_entries, 1)
@@ -21,9 +21,7 @@ def distinct(texts: Positions, entries: Positions, num_entries: int) -> tuple[Po
     return found[order], pairs[order] % max(num_entries, 1)
 
 
-def listed(
-    texts: Positions, entries: Positions, names: Sequence[str], num_texts: int
-) -> pa.ListArray:
+def listed(texts: Offsets, entries: Offsets, names: Sequence[str], num_texts: int) -> pa.ListArray:
     """The names of at most MOST entries a text, of what `distinct` gives."""
     starts = np.searchsorted(texts, np.arange(num_texts + 1))
     ranks = np.arange(len(texts)) - starts[texts]

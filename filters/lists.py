@@ -19,14 +19,16 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from filters import disguises, matching
+from filters import disguises
+from filters.automaton import FILES as PHRASE_FILES
+from filters.automaton import LONGEST, Automaton, automaton, folded
 from filters.columns import Signal
 from filters.evidence import distinct, listed
-from filters.matching import LONGEST, Automaton, automaton, find, folded
+from filters.matching import find
 from filters.segments import Texts
 from filters.symbols import VALUE
 
-FILES = (str(disguises.FILE), *matching.FILES)
+FILES = (str(disguises.FILE), *PHRASE_FILES)
 ORDINARY = "!"
 
 Paths = tuple[tuple[str, str], ...]  # name of each list, its file

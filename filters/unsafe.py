@@ -27,10 +27,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from filters import disguises, matching
+from filters import disguises
+from filters.automaton import FILES as PHRASE_FILES
+from filters.automaton import Automaton, automaton
 from filters.columns import Signal
 from filters.evidence import distinct, listed
-from filters.matching import Automaton, Matches, automaton, find
+from filters.matching import Matches, find
 from filters.segments import Texts
 
 CATEGORIES = ("pornography", "gambling", "violence", "hate", "fraud")
@@ -41,7 +43,7 @@ FEWEST_WORDS = 50
 NEAR = 200  # bytes: 66 Han characters, or 35 words
 
 FILE = Path(__file__).with_name("words") / "unsafe.tsv"
-FILES = (str(FILE), str(disguises.FILE), *matching.FILES)
+FILES = (str(FILE), str(disguises.FILE), *PHRASE_FILES)
 SCORE = pa.float32()
 COLUMNS: dict[str, Signal] = {
     **{

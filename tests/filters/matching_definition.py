@@ -6,8 +6,9 @@ import functools
 import itertools
 import math
 
+from filters.automaton import Form
 from filters.han_words import WORDS
-from filters.matching import MAX_GAP, Form
+from filters.matching import MAX_GAP
 from filters.symbols import BLANK, DIGIT, GAP, HAN, LETTER, NOTHING, VALUE, symbol
 
 Found = tuple[int, int, int]  # entry, begin, end in characters

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
+from filters.automaton import Form, automaton
 from filters.disguises import FILE, MAX_SPELLINGS, forms
-from filters.matching import Form, automaton, find
+from filters.matching import find
 from filters.segments import Texts
 
 

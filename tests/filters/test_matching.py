@@ -16,8 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from filters import disguises, matching, unsafe
-from filters.matching import Automaton, Form, automaton, find, plain
+from filters import disguises, unsafe
+from filters.automaton import Automaton, Form, automaton, plain
+from filters.matching import find
 from filters.segments import Texts
 from filters.symbols import symbol, symbols
 
@@ -190,6 +191,6 @@ def test_many_matches_grow() -> None:
 
 
 def test_too_many_phrases(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matching, "_MAX_STATES", 10)
+    monkeypatch.setattr("filters.automaton._MAX_STATES", 10)
     with pytest.raises(ValueError, match="have 12 characters together, and 9 fit"):
         plain(["abcdef", "ghijkl"])
