@@ -28,6 +28,7 @@ import pyarrow as pa
 from filters.ad_numbers import DISCOUNT, PHONE, PRICE, count_numbers, stuffed_share
 from filters.ad_phrases import KINDS, WEIGHTS, Found, phrases
 from filters.columns import Signal
+from filters.evidence import MOST
 from filters.segments import Texts
 
 Floats = npt.NDArray[np.float64]
@@ -58,7 +59,6 @@ PAIRS = {
     if (one, other) != FACTS
 }
 
-MAX_EVIDENCE = 8
 EVIDENCE_FROM = 0.1  # of the score
 
 _WHAT = {
@@ -142,7 +142,7 @@ def _evidence(texts: Texts, found: Found, scores: Floats) -> pa.Array:
     shown = (scores > EVIDENCE_FROM)[found.texts] & (found.kinds < len(HALF))
     for row in np.flatnonzero(shown).tolist():
         words = lists[found.texts[row]]
-        if len(words) < MAX_EVIDENCE:
+        if len(words) < MOST:
             span = texts.data[found.begins[row] : found.ends[row]].tobytes().decode()
             words.append(f"{KINDS[found.kinds[row]]}: {span}")
     return pa.array(lists, COLUMNS["evidence"].type)

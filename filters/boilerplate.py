@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from filters.chrome import FOLDED, FOOT_LINES, HEAD_LINES, RULES, takes
 from filters.columns import Signal
 from filters.edits import Edits, edits_of
+from filters.evidence import MOST
 from filters.names import Offsets, Positions
 from filters.pieces import Pieces
 from filters.segments import Texts
@@ -33,7 +34,6 @@ Codes = npt.NDArray[np.uint32]
 Masks = npt.NDArray[np.uint32]
 Flags = npt.NDArray[np.bool_]
 
-MAX_EVIDENCE = 8
 EVIDENCE_CHARS = 60
 COLUMNS: dict[str, Signal] = {
     "char_share": Signal(
@@ -74,7 +74,7 @@ def measure(texts: Texts, columns: Mapping[str, pa.Array]) -> Mapping[str, pa.Ar
     for found in chrome_lines(texts, columns["kind"]):
         by_rule[found.rule][found.text] += 1
         taken[found.text] += lines.chars[found.line]
-        if num_shown[found.text] < MAX_EVIDENCE:
+        if num_shown[found.text] < MOST:
             shown.append(f"{found.rule}: {_line(texts, lines, found.line)[:EVIDENCE_CHARS]}")
             num_shown[found.text] += 1
     return {

@@ -27,6 +27,7 @@ from filters import mojibake
 from filters.broken_lines import HYPHEN, PAGE, WRAPPED, cut_lines
 from filters.broken_words import CONFUSED_WORDS, ENDINGS, JOINED_CHARS, suspects
 from filters.columns import Signal
+from filters.evidence import MOST
 from filters.mojibake import wrong_chars
 from filters.segments import Texts
 
@@ -40,7 +41,6 @@ SPOILS: dict[str, int] = {
     "page_line_share": 10,
     "hyphen_line_share": 5,
 }
-NUM_EVIDENCE = 8
 EVIDENCE_CHARS = 30
 
 SHARE, COUNT = pa.float32(), pa.int32()
@@ -198,8 +198,8 @@ def _lists(evidence: Mapping[int, list[str]], num_texts: int) -> pa.Array:
     """A list for each text; nearly all are empty."""
     counts = np.zeros(num_texts + 1, np.int32)
     for text, places in evidence.items():
-        counts[text + 1] = min(len(places), NUM_EVIDENCE)
-    values = [place for text in sorted(evidence) for place in evidence[text][:NUM_EVIDENCE]]
+        counts[text + 1] = min(len(places), MOST)
+    values = [place for text in sorted(evidence) for place in evidence[text][:MOST]]
     return pa.ListArray.from_arrays(counts.cumsum(dtype=np.int32), pa.array(values, pa.string()))
 
 

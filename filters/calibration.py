@@ -16,7 +16,6 @@ Values = npt.NDArray[np.floating]
 Flags = npt.NDArray[np.bool_]
 
 ISOTONIC_FROM = 2_000  # texts; see above, twice their crossing
-METHODS = ("auto", "platt", "isotonic")
 
 
 def fit(margins: Values, good: Flags, method: str = "auto") -> dict[str, Any]:

@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from filters.ad_phrases import KINDS, WEIGHTS, Found, phrases
 from filters.columns import Signal
+from filters.evidence import MOST
 from filters.names import Offsets, Positions
 from filters.segments import Texts
 from filters.text import CLASSES, HAN, LATIN, SPACE, Bits, next_char
@@ -32,7 +33,6 @@ HALF_SHARE = {"private_use": 0.02, "hidden": 0.02, "mixed_script": 0.02, "hole":
 SHARES = tuple(HALF_SHARE)
 _PRIVATE, _HIDDEN, _MIXED, _HOLE = range(4)
 _CHARS = len(SHARES)  # the column of all characters
-MAX_EVIDENCE = 8
 _WORDS = HAN | LATIN
 
 
@@ -108,7 +108,7 @@ def _evidence(
         lists[row].append(f"{SHARES[number]}: {counts[row, number]} characters")
     for row in np.flatnonzero(mirrors).tolist():
         words = lists[found.texts[row]]
-        if len(words) < MAX_EVIDENCE:
+        if len(words) < MOST:
             span = texts.data[found.begins[row] : found.ends[row]].tobytes().decode()
             words.append(f"mirror: {span}")
     return pa.array(lists, COLUMNS["evidence"].type)

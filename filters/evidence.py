@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from filters.names import Offsets
 
-MOST = 8  # words of a text
+MOST = 8  # pieces of evidence of a text, in every group
 
 
 def distinct(texts: Offsets, entries: Offsets, num_entries: int) -> tuple[Offsets, Offsets]:

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from filters.evidence import MOST
 from filters.text import words
 from filters.wordruns import Words, word_hash
 from kernels.cache import kept_arrays
@@ -23,7 +24,6 @@ KINDS = ("leftover", "frame", "order", "contrast", "advice", "tone", "self", "ta
 LANGUAGES = ("en", "zh")
 NUM_TELLING = KINDS.index("self")  # the kinds before tell of machines, the others of people
 LONGEST = 16  # words of a phrase
-NUM_SHOWN = 8
 
 Hashes = npt.NDArray[np.uint64]
 Numbers = npt.NDArray[np.int32]
@@ -68,12 +68,12 @@ _IS_FIRST[FIRSTS & np.uint64(0xFFFF)] = True
 
 @kernel
 def count_stock(found: Words, languages: Numbers) -> tuple[Numbers, Numbers]:
-    """Phrases of each text by kind, int32[n, len(KINDS)], and the rows of the first NUM_SHOWN that
+    """Phrases of each text by kind, int32[n, len(KINDS)], and the rows of the first MOST that
     it shows, or -1; `languages` are numbers of LANGUAGES, -1 for others, which have none. Phrases
     do not overlap.
     """
     counts = np.zeros((len(languages), len(KINDS)), np.int32)
-    shown = np.full((len(languages), NUM_SHOWN), -1, np.int32)
+    shown = np.full((len(languages), MOST), -1, np.int32)
     largest = 0
     for text in range(len(languages)):
         largest = max(largest, found.starts[text + 1] - found.starts[text])
@@ -100,7 +100,7 @@ def count_stock(found: Words, languages: Numbers) -> tuple[Numbers, Numbers]:
                 if _stands(found, start, at, end, row) and ROWS[row, 0] == languages[text]:
                     kind = ROWS[row, 1]
                     counts[text, kind] += 1
-                    if num_shown < NUM_SHOWN and kind < NUM_TELLING:
+                    if num_shown < MOST and kind < NUM_TELLING:
                         shown[text, num_shown] = row
                         num_shown += 1
                     at += ROWS[row, 2] - 1

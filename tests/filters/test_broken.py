@@ -3,7 +3,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from filters.broken import COLUMNS, NUM_EVIDENCE, measure
+from filters.broken import COLUMNS, measure
+from filters.evidence import MOST
 from filters.segments import Texts
 
 
@@ -89,4 +90,4 @@ def test_200_000_equal_characters(char: str) -> None:
     assert found["score"] == (1 if char == "\ufffd" else 0)
     places = found["evidence"]
     assert isinstance(places, list)
-    assert len(places) <= NUM_EVIDENCE
+    assert len(places) <= MOST
