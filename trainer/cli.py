@@ -52,13 +52,13 @@ PACKAGES = ("kernels", "filters", "dedup", "pipeline", "mixtures", "trainer")
 
 
 class Stopped(KeyboardInterrupt):
-    """SIGTERM, which ends all as Ctrl-C does: children, locks, temporary files."""
+    """Ctrl-C or SIGTERM, which end all alike: children, locks, temporary files."""
 
-    received: ClassVar[bool] = False
+    received: ClassVar[int] = 0  # the signal
 
 
-def _stop(*_: object) -> None:
-    Stopped.received = True
+def _stop(number: int, _: object) -> None:
+    Stopped.received = number
     raise Stopped
 
 
@@ -77,8 +77,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         hint = f"did you mean `{near[0]}`?" if near else f"verbs: {', '.join(VERBS)}"
         print(f"assay: unknown verb {verb!r}; {hint}", file=sys.stderr)
         return 2
-    Stopped.received = False
+    Stopped.received = 0
     signal.signal(signal.SIGTERM, _stop)
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not where it is ignored
+        signal.signal(signal.SIGINT, _stop)
     try:
         return _call(verb, rest)
     except KeyboardInterrupt:
@@ -86,26 +88,30 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # `assay sql ... | head`: the reader has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except (ValueError, OSError) as error:
+    except Exception as error:
+        if Stopped.received or str(error) == DUCKDB_INTERRUPTED:
+            return _tell_of_signal()  # what follows a signal follows from it, whoever wrapped it
+        return _tell(verb, error)
+
+
+def _tell(verb: str, error: Exception) -> int:
+    """One line where the user can mend it or a log holds the traceback; else it is raised again."""
+    if isinstance(error, ValueError | OSError):
         if not _meant_for_user(error):
-            raise
+            raise error
         of_disk = disk.told(error) if isinstance(error, OSError) else None
         message = of_disk or str(error)
         print(f"assay {verb}: {message}{_notes(error)}", file=sys.stderr)
         return 2
-    except Exception as error:
-        if str(error) == DUCKDB_INTERRUPTED:
-            return _tell_of_signal()
-        if not hasattr(error, "log"):  # as failures.StepError has: where its traceback is
-            raise
-        print(f"assay {verb}: {error}{_notes(error)}", file=sys.stderr)
-        return 1
+    if not hasattr(error, "log"):  # as failures.StepError has: where its traceback is
+        raise error
+    print(f"assay {verb}: {error}{_notes(error)}", file=sys.stderr)
+    return 1
 
 
 def _tell_of_signal() -> int:
-    what, number = "interrupted", signal.SIGINT
-    if Stopped.received:
-        what, number = "stopped by SIGTERM", signal.SIGTERM
+    number = Stopped.received or signal.SIGINT
+    what = "stopped by SIGTERM" if number == signal.SIGTERM else "interrupted"
     print(f"\nassay: {what}; the same command goes on where it stopped", file=sys.stderr)
     return 128 + number
 

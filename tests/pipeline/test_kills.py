@@ -57,18 +57,29 @@ def test_kills_at_every_stage_end_with_the_same_bytes(settings: Path, tmp_path: 
     assert KILLS < 100 or len(stages) > 10
 
 
-def test_sigterm_ends_cleanly_and_the_next_call_goes_on(settings: Path) -> None:
+@pytest.mark.parametrize(
+    ("workers", "sent", "code", "what"),
+    [
+        ("1", signal.SIGTERM, 143, "stopped by SIGTERM"),
+        ("1", signal.SIGINT, 130, "interrupted"),
+        ("2", signal.SIGTERM, 143, "stopped by SIGTERM"),
+    ],
+)
+def test_a_signal_ends_it_cleanly_and_the_next_call_goes_on(
+    settings: Path, workers: str, sent: signal.Signals, code: int, what: str
+) -> None:
+    """With one worker it meets a step in the middle of Beam, which wraps what the step raises."""
     shutil.rmtree(settings.parent / "corpus", ignore_errors=True)
-    command = [sys.executable, "-m", "trainer.cli", "prepare", str(settings), "--workers", "2"]
+    command = [sys.executable, "-m", "trainer.cli", "prepare", str(settings), "--workers", workers]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     root = settings.parent / "corpus"
     while not list(root.glob("stats/ingest/*")) and process.poll() is None:
         time.sleep(0.05)
-    process.send_signal(signal.SIGTERM)
+    process.send_signal(sent)
     _, errors = process.communicate(timeout=60)
     assert (process.returncode, errors.splitlines()[-1:]) == (
-        143,
-        ["assay: stopped by SIGTERM; the same command goes on where it stopped"],
+        code,
+        [f"assay: {what}; the same command goes on where it stopped"],
     ), errors
     assert "Traceback" not in errors
     done = small_corpus.assay("prepare", settings, "--workers", "1")
