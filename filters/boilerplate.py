@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from filters.chrome import FOLDED, FOOT_LINES, HEAD_LINES, RULES, takes
 from filters.columns import Signal
-from filters.edits import Edits, edits_of
+from filters.edits import Edits, edits_of, whole_lines
 from filters.evidence import MOST
 from filters.names import Offsets, Positions
 from filters.pieces import Pieces
@@ -90,11 +90,13 @@ def measure(texts: Texts, columns: Mapping[str, pa.Array]) -> Mapping[str, pa.Ar
 
 def find(texts: Texts, columns: Mapping[str, pa.Array]) -> Edits:
     """The lines as edits; see filters/editors.py."""
-    lines = texts.segments.lines
-    return edits_of(
-        (found.text, *_whole_line(texts, found.text, lines, found.line), found.rule, "")
-        for found in chrome_lines(texts, columns["kind"])
-    )
+    found = list(chrome_lines(texts, columns["kind"]))
+    rows = np.array([line.text for line in found], np.int64)
+    at = texts.segments.lines.begins[np.array([line.line for line in found], np.int64)]
+    starts, ends = whole_lines(texts, rows, at)
+    rules, nothing = [line.rule for line in found], [""] * len(found)
+    whole = zip(rows.tolist(), starts.tolist(), ends.tolist(), rules, nothing, strict=True)
+    return edits_of(whole)
 
 
 def chrome_lines(texts: Texts, kinds: pa.Array) -> Iterator[Line]:
@@ -114,17 +116,6 @@ def chrome_lines(texts: Texts, kinds: pa.Array) -> Iterator[Line]:
 
 def _line(texts: Texts, lines: Pieces, line: int) -> str:
     return texts.data[lines.begins[line] : lines.ends[line]].tobytes().decode()
-
-
-def _whole_line(texts: Texts, text: int, lines: Pieces, line: int) -> tuple[int, int]:
-    """Its bytes in its text, white space around it and its line feed included."""
-    low, high = int(texts.offsets[text]), int(texts.offsets[text + 1])
-    begin, end = int(lines.begins[line]), int(lines.ends[line])
-    while begin > low and texts.data[begin - 1] != 10:
-        begin -= 1
-    while end < high and texts.data[end - 1] != 10:
-        end += 1
-    return begin - low, end - low
 
 
 def _all_chars(lines: Pieces) -> Offsets:
