@@ -80,13 +80,29 @@ def test_a_document_is_measured_alike_in_any_batch(group: str) -> None:
     assert [measured(group, [pair])[0] for pair in pairs] == together
 
 
+ODD = (
+    *("", " ", "。", "\n\n\n", "😀", "a", "的", "-", "#" * 50, "\x00", "\ufffd", "a\r\nb\r\n\r\nc"),
+    *(char * 200_000 for char in ("a", "的", "1", "@", "\n", " ", ".", "\u0301")),
+    "word " * 100_000,
+    "一段没有句号的话" * 20_000,
+)
+# Without a definition in a language: no list of stop words, no fewest words of a line, no model.
+WITHOUT = {
+    "gopher": {"num_stop_words"},
+    "c4": {"num_short_lines", "lines_after", "words_after", "sentences_after"},
+    "generated": {"score"},
+}
+
+
+@pytest.mark.parametrize("language", ["en", "zh", "ja", "und"])
 @pytest.mark.parametrize("group", GROUPS)
-def test_a_row_for_every_text_and_no_nan(group: str) -> None:  # RedPajama-Data #77
-    texts = ["", " ", "。", "\n\n\n", "😀", "a", "的", "-", "#" * 50, "\x00", "\ufffd"]
-    for row in measured(group, [{"text": text, "lang": "en"} for text in texts]):
-        assert [
-            n for n, v in row.items() if v is None or (isinstance(v, float) and np.isnan(v))
-        ] == []
+def test_a_value_for_every_text_and_no_nan(group: str, language: str) -> None:
+    """RedPajama-Data #77; dolma #148: no words, no lines, nothing but marks, and no end."""
+    undefined = WITHOUT.get(group, set()) if language in ("ja", "und") else set()
+    for row in measured(group, [{"text": text, "lang": language} for text in ODD]):
+        odd = {n for n, v in row.items() if v is None or (isinstance(v, float) and np.isnan(v))}
+        assert odd == undefined
+        assert all(0 <= v <= 1 for n, v in row.items() if n.endswith(("share", "score")) and v)
 
 
 @pytest.mark.parametrize("group", GROUPS)
