@@ -215,6 +215,8 @@ def _is_apart(
         while data[at] & 0xC0 == 0x80:
             at -= 1
         symbol = int(table[next_char(data, at)[0]])
+        if symbol & NOTHING:
+            continue
         if symbol & HAN == 0:
             break
         num_before += 1
