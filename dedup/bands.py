@@ -5,8 +5,8 @@ candidates. What is shuffled are records (key, doc) of 16 bytes, sorted by key, 
 of one partition (the top bits of the key) are a slice of every shard's file. `doc` names a text as
 `part << 32 | row`. Texts without shingles share one empty signature: `key_records` leaves them out.
 
-Texts that share a key are only proposals: dedup/sketches.py looks whether it is worth the while,
-dedup/clusters.py verifies.
+How many bands of how many values: dedup/curve.py. Texts that share a key are only proposals:
+dedup/sketches.py looks whether it is worth the while, dedup/clusters.py verifies.
 """
 
 from __future__ import annotations
@@ -23,11 +23,6 @@ Docs = npt.NDArray[np.uint64]
 Edges = npt.NDArray[np.uint64]  # shape (m, 2)
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-
-
-def collision_probability(jaccard: float, bands: int, rows: int) -> float:
-    """Chance that two texts of this Jaccard similarity become candidates."""
-    return 1.0 - (1.0 - jaccard**rows) ** bands
 
 
 def band_keys(signatures: Signatures, bands: int, rows: int) -> Keys:

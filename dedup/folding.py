@@ -81,7 +81,8 @@ def _letter_or_break(char: str) -> str:
 
 def fold(text: str) -> str:
     """The folded view as this module defines it: its words, separated by single spaces."""
-    return " ".join(_WORD.findall("".join(map(fold_point, text))))
+    folded = text.translate({ord(char): fold_point(char) for char in set(text)})
+    return " ".join(_WORD.findall(folded))
 
 
 @functools.cache

@@ -42,6 +42,8 @@ _EXPECTED = {
     "literal_error": "expected {expected}",
 }
 
+_FOLLOW = {"too_short", "default_factory_not_called"}  # from another error
+
 
 class ConfigError(ValueError):
     """A settings file cannot be used; the message names file, key, value and remedy."""
@@ -111,8 +113,9 @@ def check(raw: Mapping[str, Any], model: type[Model], place: str) -> Model:
         return model.model_validate(raw)
     except ValidationError as error:
         items = error.errors()
-        # A list whose only entry was refused counts as too short: the entry's message says it all.
-        others = [item for item in items if item["type"] != "too_short"]
+        # A list whose only entry was refused counts as too short, and of a key that was refused no
+        # other is worked out: the first message says it all.
+        others = [item for item in items if item["type"] not in _FOLLOW]
         messages = _messages(others or items, raw, model)
         raise ConfigError("\n".join(f"{place}: {message}" for message in messages)) from None
 

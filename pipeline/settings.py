@@ -6,10 +6,11 @@ import glob
 import os
 import re
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, field_validator, model_validator
 
+from dedup.curve import choose
 from pipeline.amounts import Amount, NumBytes
 from pipeline.config import ConfigError, Settings, load
 
@@ -42,14 +43,19 @@ class Input(Settings):
         return source
 
 
+def _chosen(near: dict[str, Any]) -> tuple[int, int]:
+    return choose(near["threshold"], near["permutations"])
+
+
 class Near(Settings):
     """Near duplicates: MinHash-LSH proposes, true Jaccard over shingles decides."""
 
     threshold: float = Field(0.8, gt=0, le=1)  # Jaccard from which two documents are a pair
     ngram: int = Field(5, ge=1)  # words; one Han character or kana counts as a word
     permutations: int = Field(128, ge=8, le=1024)  # datasketch affine32, seed 1
-    bands: int = Field(21, ge=1)  # 21 x 6: a pair at .8 is proposed with probability .998
-    rows: int = Field(6, ge=1)
+    # As `assay dedup curve` chooses them: a pair at `threshold` is proposed with probability .998
+    bands: int = Field(default_factory=lambda near: _chosen(near)[0], ge=1)  # 21 at .8 of 128
+    rows: int = Field(default_factory=lambda near: _chosen(near)[1], ge=1)  # 6
 
     @model_validator(mode="after")
     def _fits(self) -> Near:

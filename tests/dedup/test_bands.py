@@ -1,4 +1,4 @@
-"""Band keys and partitions; recall against the formula."""
+"""Band keys and partitions."""
 
 from __future__ import annotations
 
@@ -9,22 +9,12 @@ from hypothesis import strategies as st
 
 from dedup.bands import (
     band_keys,
-    collision_probability,
     key_records,
     partition_slice,
     sort_records,
 )
-from dedup.minhash import signatures
 
 U64 = st.integers(0, 2**64 - 1)
-
-
-def test_collision_probability() -> None:
-    assert collision_probability(0.8, 21, 6) == pytest.approx(0.99832, abs=1e-5)
-    assert collision_probability(0.8, 14, 8) == pytest.approx(0.924, abs=1e-3)  # FineWeb's
-    assert collision_probability(0.8, 9, 13) == pytest.approx(0.399, abs=1e-3)  # MAP-NEO's
-    assert collision_probability(0.0, 21, 6) == 0.0
-    assert collision_probability(1.0, 21, 6) == 1.0
 
 
 def test_keys_agree_where_whole_bands_agree() -> None:
@@ -74,23 +64,3 @@ def test_shards_of_sorted_records_become_one(shards: list[list[tuple[int, int]]]
     keys, docs = np.array(records, np.uint64).reshape(-1, 2).T
     found = np.stack(sort_records(keys, docs), axis=1)
     assert found.tolist() == [list(record) for record in sorted(records)]
-
-
-@pytest.mark.parametrize("jaccard", [0.4, 0.6, 0.7, 0.8, 0.9])
-def test_measured_recall_follows_the_formula(jaccard: float) -> None:
-    """2,000 planted pairs of 200 shingles; tolerance: 4 standard deviations of the share."""
-    num_pairs, union = 2000, 200
-    shared = round(jaccard * union)
-    rng = np.random.default_rng(7)
-    hashes = rng.integers(0, 2**64, (num_pairs, union), dtype=np.uint64)
-    left = hashes[:, : shared + (union - shared) // 2]
-    right = np.concatenate([hashes[:, :shared], hashes[:, left.shape[1] :]], axis=1)
-    sketches = [
-        signatures(side.ravel(), np.arange(num_pairs + 1) * side.shape[1], 128)
-        for side in (left, right)
-    ]
-    a, b = (band_keys(sketch, 21, 6) for sketch in sketches)
-    measured = float((a == b).any(axis=1).mean())
-    expected = collision_probability(jaccard, 21, 6)
-    deviation = (expected * (1 - expected) / num_pairs) ** 0.5
-    assert abs(measured - expected) <= 4 * deviation + 1 / num_pairs

@@ -1,0 +1,1 @@
+"""Is deduplication right: pairs looked at, recall and precision measured, losses by source."""

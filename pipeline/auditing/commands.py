@@ -1,0 +1,130 @@
+"""`assay dedup`: audit what deduplication did to a corpus; choose bands and rows."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from dedup import curve
+from pipeline.finished import reading
+
+EXAMPLE = """examples:
+  assay dedup audit runs/web
+  assay dedup audit runs/web --html audit.html --documents 20000
+  assay dedup audit runs/web --max-loss 0.3 --strict      (2 where a source loses more)
+  assay dedup curve --threshold 0.7
+  assay dedup curve --threshold 0.8 --bands 14 --rows 8   (FineWeb's)"""
+POINTS = tuple(i / 20 for i in range(4, 21))  # of Jaccard, at which the curve is printed
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="assay dedup",
+        description="Is deduplication right: recall and precision, pairs side by side, what each "
+        "source loses; and which bands and rows a threshold needs.",
+        epilog=EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    verb = verbs.add_parser(
+        "audit",
+        help="recall, precision, pairs side by side, losses by source",
+        description="A sample of texts is compared with every text, exactly; that is the truth. "
+        "Exit code 0, with --strict 2 where there is a warning.",
+        epilog=EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    verb.add_argument("corpus", help="folder or URL of a corpus")
+    verb.add_argument(
+        "--documents", type=int, default=10_000, help="texts of the sample (default %(default)s)"
+    )
+    verb.add_argument(
+        "--seconds",
+        type=float,
+        default=300,
+        help="then as much of the corpus as was read is the truth (default %(default)g)",
+    )
+    verb.add_argument(
+        "--max-loss",
+        type=float,
+        help="warn of a source that loses more than this share (default 0.5)",
+    )
+    verb.add_argument("-n", type=int, default=2, help="pairs shown a band (default %(default)s)")
+    verb.add_argument("--seed", type=int, default=0, help="another one, other texts")
+    verb.add_argument("--strict", action="store_true", help="exit with 2 where there is a warning")
+    how = verb.add_mutually_exclusive_group()
+    how.add_argument("--html", type=Path, metavar="FILE", help="write a page instead")
+    how.add_argument("--json", action="store_true", help="all of it as JSON, without texts")
+    verb.set_defaults(run=_audit)
+    verb = verbs.add_parser("curve", help="bands and rows for a threshold, and their curve")
+    verb.add_argument("--threshold", type=float, default=0.8, help="Jaccard (default %(default)s)")
+    verb.add_argument(
+        "--permutations", type=int, default=128, help="values of a signature (default %(default)s)"
+    )
+    verb.add_argument(
+        "--recall",
+        type=float,
+        default=curve.RECALL,
+        help="of pairs at the threshold (default %(default)s)",
+    )
+    verb.add_argument("--bands", type=int, help="show these instead, with --rows")
+    verb.add_argument("--rows", type=int)
+    verb.set_defaults(run=_curve)
+    options = parser.parse_args(argv)
+    if options.verb == "curve":
+        if not 0 < options.threshold <= 1:
+            parser.error(f"--threshold {options.threshold}: above 0, at most 1")
+        if not 0 < options.recall < 1:
+            parser.error(f"--recall {options.recall}: between 0 and 1")
+        if (options.bands is None) != (options.rows is None):
+            parser.error("--bands and --rows go together")
+    elif options.documents < 1:
+        parser.error(f"--documents {options.documents}: at least 1")
+    code: int = options.run(options)
+    return code
+
+
+def _audit(options: argparse.Namespace) -> int:
+    from pipeline.auditing import shown  # loads numba: not for a curve
+    from pipeline.auditing.audit import audit
+    from pipeline.auditing.losses import MAX_LOSS
+    from pipeline.files import replacing
+
+    with reading(options.corpus) as root:
+        found = audit(
+            root,
+            documents=options.documents,
+            seconds=options.seconds,
+            max_loss=MAX_LOSS if options.max_loss is None else options.max_loss,
+            shown=options.n,
+            seed=options.seed,
+        )
+    if options.json:
+        print(json.dumps(shown.as_json(found), ensure_ascii=False, indent=1))
+    elif options.html is not None:
+        with replacing(options.html) as temporary:
+            temporary.write_text(shown.page(found), "utf-8")
+        print("\n".join([*shown.alarms(found), f"wrote {options.html}"]))
+    else:
+        print("\n".join(shown.told(found)))
+    return 2 if options.strict and (found.warnings or found.wrong) else 0
+
+
+def _curve(options: argparse.Namespace) -> int:
+    bands, rows = options.bands, options.rows
+    if bands is None:
+        bands, rows = curve.choose(options.threshold, options.permutations, options.recall)
+    at = curve.collision_probability(options.threshold, bands, rows)
+    print(
+        f"{bands} bands of {rows} rows, {bands * rows} of {options.permutations} values: a pair at "
+        f"{options.threshold:g} is proposed with probability {at:.4f}; the curve rises around "
+        f"{curve.turning_point(bands, rows):.3f}\n\nJaccard  proposed"
+    )
+    for point in POINTS:
+        chance = curve.collision_probability(point, bands, rows)
+        bar = "#" * round(50 * chance) + "  <- threshold" * (point == options.threshold)
+        print(f"   {point:.2f}  {chance:8.5f}  {bar}".rstrip())
+    near = f"{{threshold: {options.threshold:g}, bands: {bands}, rows: {rows}}}"
+    print(f"\nin corpus.yaml: near: {near}")
+    return 0
