@@ -17,7 +17,9 @@ from typing import Any, TypeVar, cast
 
 import numba
 from numba import types
+from numba.core import event
 
+from kernels import stopwatch
 from kernels.cache import cache_bases, cache_folder
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -48,6 +50,28 @@ def source_hash(root: Path = ROOT) -> str:
 # The module attribute, not the environment: it holds even if numba was imported before us.
 FOLDER = cache_folder(cache_bases(), f"kernels-{source_hash()}")
 vars(numba.config)["CACHE_DIR"] = str(FOLDER)
+
+
+class _Compilations(event.Listener):
+    """They are left out of what `stopwatch` tells. One thread compiles at a time; what a kernel
+    calls is compiled within it.
+    """
+
+    depth = 0
+
+    def on_start(self, _: event.Event) -> None:
+        if self.depth == 0:
+            self.began = stopwatch.of_thread()
+        self.depth += 1
+
+    def on_end(self, _: event.Event) -> None:
+        self.depth -= 1
+        if self.depth == 0:
+            stopwatch.leave_out(self.began)
+
+
+_listen: Any = event.register
+_listen("numba:compile", _Compilations())
 
 
 def _declared(**options: Any) -> Callable[[F], F]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from kernels import stopwatch
 from pipeline import publish, store
 from pipeline.corpus import CorpusError
 from pipeline.files import (
@@ -80,9 +81,9 @@ def once(
         return found
     withdraw(root, stage, part)
     ready(root, reads, by_ranges)
-    began, cpu_began = time.perf_counter(), time.process_time()
+    began = stopwatch.spent()
     counters = work()
-    seconds, cpu_seconds = time.perf_counter() - began, time.process_time() - cpu_began
+    seconds, cpu_seconds = stopwatch.since(began)
     return commit(root, stage, part, fingerprint, outputs, counters, seconds, cpu_seconds)
 
 

@@ -27,6 +27,7 @@ from pipeline.amounts import counted
 from pipeline.clock import clock
 from pipeline.corpus import CorpusError
 from pipeline.stages import JOINS, Job
+from pipeline.time_left import Mark, pace, seconds_left
 from pipeline.watch import Stage, Watch
 
 LOOK_SECONDS = 1.0
@@ -105,18 +106,23 @@ def _show(watch: Watch, log: Path, unlogged: list[dict[str, Any]], stop: threadi
     of it, and tells."""
     terminal = sys.stderr.isatty()
     began, drawn, told, begun = time.monotonic(), 0, 0.0, set[str]()
+    marks: list[Mark] = []
     pause = 0.0
     while not stop.wait(pause):
         looked = time.thread_time()
-        unlogged += _look(watch)
+        found = _look(watch)
+        unlogged += found
         with contextlib.suppress(OSError):
             append(log, unlogged)
             unlogged.clear()
         pause = max(LOOK_SECONDS, (time.thread_time() - looked) / LOOKS_SHARE)
         seconds = time.monotonic() - began
+        if found:
+            done = sum(stage.cpu_seconds for stage in watch.stages.values())
+            marks.append(Mark(seconds, done))
         if terminal:
             size = shutil.get_terminal_size()
-            lines = block(watch.stages, seconds, size.columns - 1, size.lines - 1)
+            lines = block(watch.stages, seconds, marks, size.columns - 1, size.lines - 1)
             text = "\n".join(f"{line}\033[K" for line in lines)
             print(f"{_up(drawn)}{text}\033[J", file=sys.stderr, flush=True)
             drawn = len(lines)
@@ -127,7 +133,7 @@ def _show(watch: Watch, log: Path, unlogged: list[dict[str, Any]], stop: threadi
             print(f"begins: {', '.join(begins)}", file=sys.stderr, flush=True)
         if seconds - told >= LINE_SECONDS:
             told = seconds
-            print(", ".join(headline(watch.stages, seconds)), file=sys.stderr, flush=True)
+            print(", ".join(headline(watch.stages, seconds, marks)), file=sys.stderr, flush=True)
     if drawn:
         print(f"{_up(drawn)}\033[J", end="", file=sys.stderr, flush=True)
 
@@ -136,11 +142,11 @@ def _up(lines: int) -> str:
     return f"\033[{lines}F" if lines else ""
 
 
-def headline(stages: Mapping[str, Stage], seconds: float) -> list[str]:
+def headline(stages: Mapping[str, Stage], seconds: float, marks: Sequence[Mark]) -> list[str]:
     """`14 of 58 steps`, `about 0:06 left`, `0:02`, `1.55 MB/s`, `98.2% kept`, `1,204 documents`,
     `3.1 MB of text`: what is known of them, the most important first."""
     made, missing = (sum(getattr(s, key) for s in stages.values()) for key in ("made", "missing"))
-    left = seconds_left(stages, seconds)
+    left = seconds_left(stages, pace(marks))
     parts = [f"{made:,} of {missing:,} steps"]
     parts += [f"about {clock(left)} left"] if left is not None else []
     parts.append(clock(seconds))
@@ -154,7 +160,11 @@ def headline(stages: Mapping[str, Stage], seconds: float) -> list[str]:
 
 
 def block(
-    stages: Mapping[str, Stage], seconds: float, columns: int = 200, lines: int = 100
+    stages: Mapping[str, Stage],
+    seconds: float,
+    marks: Sequence[Mark],
+    columns: int = 200,
+    lines: int = 100,
 ) -> list[str]:
     """The headline, and one line for each stage that is under way or done.
 
@@ -169,7 +179,7 @@ def block(
     rows = [_cells(name, stages[name]) for name in shown[: max(0, lines - 1)]]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     aligned = [[row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])] for row in rows]
-    head = _fitted(headline(stages, seconds), ", ", columns)
+    head = _fitted(headline(stages, seconds, marks), ", ", columns)
     return [head, *(_fitted(["", *row], "  ", columns).rstrip() for row in aligned)]
 
 
@@ -201,21 +211,3 @@ def under_way(stages: Mapping[str, Stage]) -> list[str]:
 
 def _kept(stage: Stage) -> str:
     return f"{stage.documents / stage.records:.1%}" if stage.records else "0.0%"
-
-
-def seconds_left(stages: Mapping[str, Stage], seconds: float) -> float | None:
-    """Parts that are left, each at the mean cost of its stage so far, at the rate so far.
-
-    A stage that has not begun costs what the average part of a stage of its kind does; None while
-    nothing is finished.
-    """
-    done = sum(stage.cpu_seconds for stage in stages.values())
-    if not done:
-        return None
-    waiting = [s for s in stages if not stages[s].made]
-    begun = [stage for name, stage in stages.items() if stage.made and name not in JOINS]
-    parts = sum(stage.made for stage in begun)
-    mean = sum(stage.cpu_seconds for stage in begun) / parts if parts else 0.0
-    left = sum(s.left * s.cpu_seconds / s.made for s in stages.values() if s.made)
-    left += sum(stages[name].left * mean for name in waiting if name not in JOINS)
-    return left * seconds / done

@@ -13,14 +13,13 @@ A stage holds its last batch until the next one comes, so all that it makes of o
 function of its own, and is gone with it: else two row groups would be in memory with all that was
 found in them, 45 MB each.
 
-What each stage costs is measured; reading, which they share, is shared equally. What a batch makes
-for more than one stage (its shingles) counts for the first that asks.
+What each stage costs is measured, compilations left out; reading, which they share, is shared
+equally. What a batch makes for more than one stage (its shingles) counts for the first that asks.
 """
 
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
@@ -29,11 +28,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from dedup.shingles import Hashes, Offsets, shingles
 from filters.segments import Texts
+from kernels import stopwatch
 from pipeline.tables import text_groups
 
 
@@ -96,14 +95,14 @@ def sweep(
     return {name: Swept(counters[name], *(costs[name] + share).tolist()) for name in stages}
 
 
-def _stopwatch() -> Callable[[], npt.NDArray[np.float64]]:
+def _stopwatch() -> Callable[[], stopwatch.Spent]:
     """A function that gives the seconds and CPU seconds since it was last called."""
-    now = np.array([time.perf_counter(), time.process_time()])
+    before = stopwatch.spent()
 
-    def lap() -> npt.NDArray[np.float64]:
-        nonlocal now
-        before, now = now, np.array([time.perf_counter(), time.process_time()])
-        spent: npt.NDArray[np.float64] = now - before
+    def lap() -> stopwatch.Spent:
+        nonlocal before
+        spent = stopwatch.since(before)
+        before = stopwatch.spent()
         return spent
 
     return lap
