@@ -20,6 +20,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from pipeline import unmeasured
 from pipeline.corpus import CorpusError
 from pipeline.relations import Corpus, View
 from pipeline.syntax import (
@@ -133,7 +134,7 @@ def ask(
             mistake = isinstance(error, duckdb.ProgrammingError | duckdb.DataError)
             nameless = "Invalid Error: " in str(error)  # what DuckDB has no class for: bytes
             explain(root, error, search=nameless or not mistake)
-            raise SqlError(f"{short(str(error))}{_hint(str(error), macros)}") from None
+            raise SqlError(f"{short(str(error))}{_hint(root, str(error), macros)}") from None
         raise
     finally:
         watchdog.cancel()
@@ -143,11 +144,15 @@ def ask(
 # --- statements -----------------------------------------------------------------------------------
 
 
-def _hint(message: str, macros: TableMacros) -> str:
-    """What is most likely meant, for the two mistakes that everyone makes."""
-    column = re.search(r'Referenced column "([^"]+)" not found', message)
-    if column:
-        return f"\nIf a text is meant: it stands in single quotes, '{column[1]}'"
+def _hint(root: Path, message: str, macros: TableMacros) -> str:
+    """What is most likely meant, for the mistakes that everyone makes."""
+    named = re.search(r'Referenced (column|table) "([^"]+)" not found', message)
+    if named and (why_not := unmeasured.told(root, named[2])):
+        return f"\n{why_not}"
+    if named and named[1] == "table" and (near := unmeasured.nearest(root, named[2])):
+        return f"\n{near}"
+    if named and named[1] == "column":
+        return f"\nIf a text is meant: it stands in single quotes, '{named[2]}'"
     function = re.search(r"Scalar Function with name (\w+) does not exist", message)
     if function and function[1] in macros:
         return f"\n{function[1]} is a table: ... from {function[1]}('mixture.yaml')"

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from filters.presets import PRESETS, expression, needs, reasons
+from pipeline import unmeasured
 from pipeline.corpus import CorpusError, manifest
 from pipeline.seeing.asking import checked, rows
 
@@ -62,13 +63,9 @@ def count(root: Path, preset: str, where: str | None = None) -> list[Rules]:
         SqlError: `where` is no predicate.
         ValueError: no such preset.
     """
-    missing = sorted(needs(preset) - set(manifest(root)["signals"]))
-    if missing:
-        raise CorpusError(
-            f"{root}: preset {preset!r} needs the signals {', '.join(missing)}; add them to "
-            "`signals` of corpus.yaml and call `assay prepare`"
-        )
     rules = reasons(preset)
+    if why_not := unmeasured.told(root, preset):
+        raise CorpusError(f"{root}: {why_not}")
     bits = " | ".join(
         f"(case when {fails} then {1 << i} else 0 end)::ubigint"
         for i, (_, fails) in enumerate(rules)
