@@ -8,26 +8,19 @@ from __future__ import annotations
 import argparse
 import json
 import re
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import duckdb
 
-from filters.presets import PRESETS, Rule, needs, reasons
-from pipeline.config import check
-from pipeline.corpus import CorpusError, manifest
+from pipeline.corpus import CorpusError
 from pipeline.finished import reading
 from pipeline.rejects import read_again
-from pipeline.settings import CorpusSettings
+from pipeline.seeing import decisions
+from pipeline.seeing.document import MAX_OTHERS, show
 from pipeline.sql import connect
 
-if TYPE_CHECKING:
-    from filters.signals import Group
-
 ID = re.compile(r"[0-9a-fA-F]{6,32}")  # of a document, content or reject, or its beginning
-MAX_OTHERS = 10  # that are found so too
-SHOWN_CHARS = 2_000  # of the text on a screen; --json gives all
 EXAMPLE = """examples:
   assay inspect runs/web 3f9a1c
   assay inspect runs/web https://example.org/page
@@ -36,7 +29,6 @@ EXAMPLE = """examples:
 ID is an id or content_hash, or its first 6 digits or more; also the id of a reject."""
 
 Row = dict[str, Any]
-Groups = Mapping[str, "Group"]
 
 
 def main(argv: list[str]) -> int:
@@ -72,7 +64,8 @@ def inspect(root: Path, what: str) -> Row:
             "found_by": how,
             "document": row,
             "also_found": others,
-            "presets": _presets(connection, row, _groups(root)),
+            "presets": decisions.presets(connection, row, decisions.groups_of(root)),
+            "edits": _edits(connection, row),
             "copies": _rows(
                 connection,
                 "select id, source, url from documents where content_hash = ? and id <> ?",
@@ -97,55 +90,7 @@ def inspect(root: Path, what: str) -> Row:
                 [content],
             ),
         }
-    return found | {"verdict": _verdict(found)}
-
-
-def show(found: Row) -> None:
-    """Print for a person: why first, then what was measured, then the text."""
-    if "reject" in found:
-        for key, value in found["reject"].items():
-            print(f"{key:<12}{value}")
-        _show_text(found["again"])
-        return
-    row = dict(found["document"])
-    text = row.pop("text")
-    print(f"found by its {found['found_by']}" + _others(found["also_found"]))
-    for line in found["verdict"]:
-        print(line)
-    for preset, rules in found["presets"].items():
-        print(f"\n{preset}")
-        for rule in rules:
-            mark = {True: "pass", False: "FAIL", None: "no rule"}[rule["passes"]]
-            bounds = f"{_number(rule['minimum'])} .. {_number(rule['maximum'])}"
-            print(f"  {mark:<8}{rule['signal']:<36}{_number(rule['value']):>12}   {bounds}")
-            if rule["passes"] is False:
-                print(f"{'':<10}{rule['formula']}; bound: {rule['source']}")
-    for table in ("copies", "pairs", "cluster", "heldout", "also_found"):
-        if found[table]:
-            print(f"\n{table}")
-            for item in found[table]:
-                print("  " + "  ".join(f"{k}={_number(v)}" for k, v in item.items()))
-    print()
-    for key, value in row.items():
-        if isinstance(value, dict):
-            fields = "  ".join(f"{k}={_number(v)}" for k, v in value.items())
-            print(f"{key:<22}{fields}")
-        elif value is not None:
-            print(f"{key:<22}{_number(value)}")
-    _show_text(text)
-
-
-def _show_text(text: str) -> None:
-    print(f"\n{text[:SHOWN_CHARS]}")
-    if len(text) > SHOWN_CHARS:
-        print(f"... {len(text) - SHOWN_CHARS:,} more characters; --json shows all")
-
-
-def _others(also: list[Row]) -> str:
-    if not also:
-        return ""
-    many = f"{len(also)} more" if len(also) < MAX_OTHERS else f"{MAX_OTHERS} or more others"
-    return f"; {many} are found so too, the one of the first id is shown"
+    return found | {"verdict": decisions.verdict(found)}
 
 
 def _find(connection: duckdb.DuckDBPyConnection, what: str) -> tuple[str, list[Row]]:
@@ -181,92 +126,16 @@ def _first(
     return row, matches[1:]
 
 
-def _presets(
-    connection: duckdb.DuckDBPyConnection, row: Row, groups: Groups
-) -> dict[str, list[Row]]:
-    """Each rule of each preset whose signals are there: its value, its bounds, and the outcome
-    (None: no rule for this language, or no value)."""
-    found: dict[str, list[Row]] = {}
-    for preset, rules in PRESETS.items():
-        if not needs(preset) - {"language"} <= set(row) or "lang" not in row:
-            continue
-        key = f"{row['lang']}-{row['lang_variant']}" if row["lang_variant"] else row["lang"]
-        asked = [rule.value for rule in rules] + [f"not ({fails})" for _, fails in reasons(preset)]
-        outcome = connection.execute(
-            f"select {', '.join(asked)} from documents where id = ?", [row["id"]]
-        )
-        answers = outcome.fetchall()[0]
-        found[preset] = []
-        for rule, value, passes in zip(
-            rules, answers[: len(rules)], answers[len(rules) :], strict=True
-        ):
-            bound = rule.bound(key) if row["lang"] in rule.bounds else None
-            found[preset].append(
-                {
-                    "signal": rule.name,
-                    "formula": formula(rule, groups),
-                    "value": value,
-                    "minimum": bound.minimum if bound else None,
-                    "maximum": bound.maximum if bound else None,
-                    "passes": passes,
-                    "source": bound.source if bound else None,
-                    "correction": bound.correction if bound else None,
-                }
-            )
-    return found
-
-
-def _groups(root: Path) -> Groups:
-    """The signal groups that the corpus was prepared with."""
-    from pipeline.groups import groups  # loads numba: 0.5 s
-
-    return groups(check(manifest(root)["settings"], CorpusSettings, str(root / "corpus.json")))
-
-
-def formula(rule: Rule, groups: Groups) -> str:
-    """What a rule counts, and in which unit."""
-    group, _, column = rule.signal.partition(".")
-    columns = groups[group].columns if column else groups["language"].columns
-    signal = columns.get(column or group)
-    told = f"{signal.unit}: {signal.formula}" if signal else "of the text"  # num_chars
-    return f"{told}; divided by {rule.per}" if rule.per else told
-
-
-def _verdict(found: Row) -> list[str]:
-    """Why the document is in or out, in sentences."""
-    row = found["document"]
-    lines = []
-    if row["heldout"]:
-        sets = ", ".join(sorted({item["set"] for item in found["heldout"]}))
-        lines.append(f"out: held out, no mixture trains on it ({sets})")
-    if row["duplicate"]:
-        first = min(item["id"] for item in found["copies"])
-        lines.append(f"out when copies are collapsed: an exact copy of {first}")
-    if row["near_duplicate"]:
-        lines.append(f"out when near duplicates go: {_near(found)}")
-    lines = lines or ["in: not held out, not a copy"]
-    if not row["languages"]["pass"]:
-        lines.append(f"out of languages.pass: {row['lang']}, score {row['lang_score']:.4g}")
-    for preset, rules in found["presets"].items():
-        failed = [rule["signal"] for rule in rules if rule["passes"] is False]
-        judged = [rule for rule in rules if rule["passes"] is not None]
-        if failed:
-            lines.append(f"out of {preset}.pass: {', '.join(failed)}")
-        else:
-            lines.append(f"{preset}.pass: " + ("yes" if judged else f"no rules for {row['lang']}"))
-    return lines
-
-
-def _near(found: Row) -> str:
-    """Of what the document is a near duplicate."""
-    if found["pairs"]:
-        others = ", ".join(item["id"] for item in found["pairs"][:3])
-        return f"a verified pair with {others}"
-    size, cluster = found["cluster"][0]["size"], found["cluster"][0]["cluster"]
-    return (
-        f"of one of {size:,} texts in cluster {cluster}, of which one that comes before it stays "
-        "(pairs of clusters this large are verified when documents are selected, and not stored)"
+def _edits(connection: duckdb.DuckDBPyConnection, row: Row) -> list[Row]:
+    """What a mixture may change in the text, stage by stage, with what stands there now."""
+    found = _rows(
+        connection,
+        'select \'edits/\' || name as stage, kind, "start", "end", replacement from edits '
+        "where id = ? order by all",
+        [row["id"]],
     )
+    data = row["text"].encode()
+    return [edit | {"text": data[edit["start"] : edit["end"]].decode()} for edit in found]
 
 
 def _reject(root: Path, connection: duckdb.DuckDBPyConnection, what: str) -> Row:
@@ -291,7 +160,3 @@ def _rows(connection: duckdb.DuckDBPyConnection, query: str, values: list[Any]) 
     result = connection.execute(query, values)
     names = [column[0] for column in result.description]
     return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
-
-
-def _number(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else "-" if value is None else str(value)

@@ -190,3 +190,26 @@ def test_nothing_found_says_what_can_be_given(root: Path) -> None:
     for what in ("no such words", "abcdef0123", "https://example.org/none"):
         with pytest.raises(CorpusError, match=r"no document or reject is meant by .*6 digits"):
             inspect(root, what)
+
+
+def test_edits_with_what_stands_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = tiny_corpus.write(tmp_path / "corpus")
+    document = tiny_corpus.identity("web", 3)  # 今天天气很好
+    edits = [
+        {"id": document, "start": 0, "end": 6, "kind": "email", "replacement": "[EMAIL]"},
+        {"id": document, "start": 12, "end": 18, "kind": "line", "replacement": ""},
+    ]
+    for name, edit in zip(("privacy", "boilerplate"), edits, strict=True):
+        tiny_corpus._table(root / f"edits/{name}/part-00000.parquet", [edit], schema.EDITS)
+    found = read_sealed(root / "corpus.json")
+    assert found is not None
+    write_sealed(root / "corpus.json", found | {"edits": ["privacy", "boilerplate"]})
+    assert [(e["stage"], e["kind"], e["text"]) for e in inspect(root, "今天")["edits"]] == [
+        ("edits/boilerplate", "line", "很好"),
+        ("edits/privacy", "email", "今天"),
+    ]
+    assert main([str(root), "今天"]) == 0
+    shown = capsys.readouterr().out
+    assert '\nedits/privacy: 1 edit\n  email           0 .. 6  "今天" -> [EMAIL]\n' in shown
+    assert '\nedits/boilerplate: 1 edit\n  line            12 .. 18  "很好" -> nothing\n' in shown
+    assert inspect(root, identity("web", 0))["edits"] == []

@@ -1,0 +1,108 @@
+"""Why a document is in or out: the rules of each preset with value and bounds, and the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from filters.presets import PRESETS, Rule, needs, reasons
+from pipeline.config import check
+from pipeline.corpus import manifest
+from pipeline.settings import CorpusSettings
+
+if TYPE_CHECKING:
+    from filters.signals import Group
+
+Row = dict[str, Any]
+Groups = Mapping[str, "Group"]
+
+
+def presets(
+    connection: duckdb.DuckDBPyConnection, row: Row, groups: Groups
+) -> dict[str, list[Row]]:
+    """Each rule of each preset whose signals are there: its value, its bounds, and the outcome
+    (None: no rule for this language, or no value)."""
+    found: dict[str, list[Row]] = {}
+    for preset, rules in PRESETS.items():
+        if not needs(preset) - {"language"} <= set(row) or "lang" not in row:
+            continue
+        key = f"{row['lang']}-{row['lang_variant']}" if row["lang_variant"] else row["lang"]
+        asked = [rule.value for rule in rules] + [f"not ({fails})" for _, fails in reasons(preset)]
+        outcome = connection.execute(
+            f"select {', '.join(asked)} from documents where id = ?", [row["id"]]
+        )
+        answers = outcome.fetchall()[0]
+        found[preset] = []
+        for rule, value, passes in zip(
+            rules, answers[: len(rules)], answers[len(rules) :], strict=True
+        ):
+            bound = rule.bound(key) if row["lang"] in rule.bounds else None
+            found[preset].append(
+                {
+                    "signal": rule.name,
+                    "formula": formula(rule, groups),
+                    "value": value,
+                    "minimum": bound.minimum if bound else None,
+                    "maximum": bound.maximum if bound else None,
+                    "passes": passes,
+                    "source": bound.source if bound else None,
+                    "correction": bound.correction if bound else None,
+                }
+            )
+    return found
+
+
+def groups_of(root: Path) -> Groups:
+    """The signal groups that the corpus was prepared with."""
+    from pipeline.groups import groups  # loads numba: 0.5 s
+
+    return groups(check(manifest(root)["settings"], CorpusSettings, str(root / "corpus.json")))
+
+
+def formula(rule: Rule, groups: Groups) -> str:
+    """What a rule counts, and in which unit."""
+    group, _, column = rule.signal.partition(".")
+    columns = groups[group].columns if column else groups["language"].columns
+    signal = columns.get(column or group)
+    told = f"{signal.unit}: {signal.formula}" if signal else "of the text"  # num_chars
+    return f"{told}; divided by {rule.per}" if rule.per else told
+
+
+def verdict(found: Row) -> list[str]:
+    """Why the document is in or out, in sentences."""
+    row = found["document"]
+    lines = []
+    if row["heldout"]:
+        sets = ", ".join(sorted({item["set"] for item in found["heldout"]}))
+        lines.append(f"out: held out, no mixture trains on it ({sets})")
+    if row["duplicate"]:
+        first = min(item["id"] for item in found["copies"])
+        lines.append(f"out when copies are collapsed: an exact copy of {first}")
+    if row["near_duplicate"]:
+        lines.append(f"out when near duplicates go: {_near(found)}")
+    lines = lines or ["in: not held out, not a copy"]
+    if not row["languages"]["pass"]:
+        lines.append(f"out of languages.pass: {row['lang']}, score {row['lang_score']:.4g}")
+    for preset, rules in found["presets"].items():
+        failed = [rule["signal"] for rule in rules if rule["passes"] is False]
+        judged = [rule for rule in rules if rule["passes"] is not None]
+        if failed:
+            lines.append(f"out of {preset}.pass: {', '.join(failed)}")
+        else:
+            lines.append(f"{preset}.pass: " + ("yes" if judged else f"no rules for {row['lang']}"))
+    return lines
+
+
+def _near(found: Row) -> str:
+    """Of what the document is a near duplicate."""
+    if found["pairs"]:
+        others = ", ".join(item["id"] for item in found["pairs"][:3])
+        return f"a verified pair with {others}"
+    size, cluster = found["cluster"][0]["size"], found["cluster"][0]["cluster"]
+    return (
+        f"of one of {size:,} texts in cluster {cluster}, of which one that comes before it stays "
+        "(pairs of clusters this large are verified when documents are selected, and not stored)"
+    )
