@@ -90,9 +90,11 @@ def with_tables(
             raise SqlError(f"{name}(...) takes one text in single quotes, as in {name}('a.yaml')")
         relation = quoted(macros[name](connection, literals[0]["text"]))
         begin = int(node["query_location"])  # in bytes of the statement
-        end = begin + int(node["query_location_length"])
-        alias = b"" if node["alias"] else f" as {quoted(name)}".encode()
-        content = content[:begin] + relation.encode() + alias + content[end:]
+        end = begin + int(node["query_location_length"])  # of the alias, where there is one
+        alias = quoted(node["alias"] or name)
+        if node["column_name_alias"]:
+            alias += f"({', '.join(map(quoted, node['column_name_alias']))})"
+        content = content[:begin] + f"{relation} as {alias}".encode() + content[end:]
     return content.decode()
 
 

@@ -228,6 +228,31 @@ def test_table_macros_stand_where_tables_stand(root: Path) -> None:
         rows(root, "from selected(1)", macros={"selected": selected})
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "select text from selected('a') as s where s.id is not null",
+        "select text from selected('a') s where s.id is not null",
+        "select s.text from selected('a') as s join selected('b') as t using (id)",
+        "select s.text from selected('a') s join selected('b') t on s.id = t.id",
+        "select s.text from selected('a') as s(x, text), selected('b') where x = selected.id",
+        'select "s t".text from selected ( \'a\' )  /* 甲 */  as "s t"',
+        "select text from selected('a')",
+    ],
+)
+def test_aliases_of_table_macros(root: Path, sql: str) -> None:
+    def selected(connection: Any, file: str) -> str:
+        kept = pa.table({"id": [tiny_corpus.identity("qa", 2).hex()]})
+        connection.register(f"ids {file}", kept)
+        connection.execute(
+            f'create or replace temp view "rows {file}" as select id, text from documents '
+            f'join "ids {file}" using (id)'
+        )
+        return f"rows {file}"
+
+    assert rows(root, sql, macros={"selected": selected}) == [("你好，世界 😀",)]
+
+
 def test_schema_columns_are_all_shown(root: Path) -> None:
     described = [name for name, *_ in rows(root, "describe documents")]
     assert described[: len(schema.DOCUMENTS)] == schema.DOCUMENTS.names
