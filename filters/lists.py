@@ -10,8 +10,10 @@ which disguises: filters/matching.py, filters/disguises.py.
 
 from __future__ import annotations
 
+import codecs
 import functools
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,6 +32,7 @@ from filters.symbols import VALUE
 
 FILES = (str(disguises.FILE), *PHRASE_FILES)
 ORDINARY = "!"
+_LINE_END = re.compile(rb"\r\n?|\n")
 
 Paths = tuple[tuple[str, str], ...]  # name of each list, its file
 
@@ -57,23 +60,10 @@ def read(path: str) -> list[Entry]:
     Raises:
         ValueError: no such file, or a line that is no entry: names file, line and remedy.
     """
-    try:
-        data = Path(path).read_bytes()
-    except OSError as error:
-        raise ValueError(
-            f"{path}: {error.strerror}; a list is a file with a phrase a line"
-        ) from None
     found: list[Entry] = []
     seen: dict[bytes, int] = {}
-    for number, raw in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
+    for number, line in _lines(path):
         where = f"{path}, line {number}"
-        try:
-            line = raw.decode().strip()
-        except UnicodeDecodeError:
-            raise ValueError(
-                f"{where}: not UTF-8: {raw[:40]!r}; save the list as UTF-8, as with "
-                "`iconv -f gb18030 -t utf-8`"
-            ) from None
         if not line or line.startswith("#"):
             continue
         phrase, _, category = (part.strip() for part in line.partition("\t"))
@@ -95,6 +85,31 @@ def read(path: str) -> list[Entry]:
     if all(entry.ordinary for entry in found):
         raise ValueError(f"{path}: no entries; write a phrase a line, or take the list out")
     return found
+
+
+def _lines(path: str) -> Iterator[tuple[int, str]]:
+    """Number and text of each line; lines may end as on any system. Editors of Windows write UTF-16
+    with a byte order mark, and one before UTF-8."""
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise ValueError(
+            f"{path}: {error.strerror}; a list is a file with a phrase a line"
+        ) from None
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        data = data.decode("utf-16", "replace").encode()
+    for number, raw in enumerate(_LINE_END.split(data.removeprefix(codecs.BOM_UTF8)), 1):
+        try:
+            line = raw.decode()
+        except UnicodeDecodeError:
+            line = "\ufffd"
+        if "\0" in line or "\ufffd" in line:
+            charset = "utf-16le" if b"\0" in data else "gb18030"
+            raise ValueError(
+                f"{path}, line {number}: not UTF-8: {raw[:40]!r}; save the list as UTF-8, as with "
+                f"`iconv -f {charset} -t utf-8`"
+            )
+        yield number, line.strip()
 
 
 class _Lists(NamedTuple):

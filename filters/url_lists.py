@@ -13,6 +13,7 @@ Among five million, ten lookups find an entry that is not there with a probabili
 from __future__ import annotations
 
 import array
+import codecs
 import functools
 import os
 import re
@@ -141,6 +142,7 @@ def _sorted(
 
 def _hashes(path: str) -> Iterator[int]:
     with open(path, "rb") as stream:
+        stream.seek(len(codecs.BOM_UTF8) if stream.read(3) == codecs.BOM_UTF8 else 0)
         for number, data in enumerate(stream, 1):
             data = data.strip()
             if not data or data.startswith(b"#"):

@@ -67,12 +67,26 @@ def test_counts_and_words(tmp_path: Path) -> None:
         ("ok\n\n华为\nＯＫ\n", r"line 4: 'ＯＫ' stands in line 1 already"),
         ("华为\n華為\n", r"line 2: '華為' stands in line 1 already"),
         ("华为\n苹果".encode("gb18030"), r"line 1: not UTF-8: .*save the list as UTF-8"),
+        ("华为\n苹果".encode("utf-16-le"), r"line 2: not UTF-8: .*`iconv -f utf-16le -t utf-8`"),
+        (b"ok\0", r"line 1: not UTF-8: .*utf-16le"),
+        ("ok\n华\ufffd\n", r"line 2: not UTF-8: .*save the list"),
+        ("ok\r色\r", r"line 2: .色. has 1 characters"),
         ("~\n", r"line 1: '~' has 0 characters"),
     ],
 )
 def test_bad_lists(tmp_path: Path, content: str | bytes, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         read(written(tmp_path, "list.txt", content))
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("charset", ["utf-8", "utf-8-sig", "utf-16"])
+def test_lists_as_editors_save_them(tmp_path: Path, charset: str, end: str) -> None:
+    content = end.join(["# brands", "苹果手机", "", "华为\tphone", ""])
+    assert read(written(tmp_path, "list.txt", content.encode(charset))) == [
+        Entry("苹果手机", "", False),
+        Entry("华为", "phone", False),
+    ]
 
 
 def test_a_list_that_is_not_there(tmp_path: Path) -> None:

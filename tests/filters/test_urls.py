@@ -109,6 +109,13 @@ def test_bad_lines_are_named(line: str, message: str, tmp_path: Path) -> None:
         table(list_files([path]))
 
 
+def test_a_byte_order_mark_is_no_part_of_the_first_entry(tmp_path: Path) -> None:
+    path = tmp_path / "own.txt"
+    path.write_bytes(b"\xef\xbb\xbfab.com\r\nbc.com\r\n")
+    found = rows(["http://ab.com/x", "http://bc.com", "http://cd.com"], [str(path)], [])
+    assert [row["blocked"] for row in found] == [True, True, False]
+
+
 def test_bad_files_are_named(tmp_path: Path) -> None:
     (tmp_path / "latin").write_bytes(b"ab.com\nb\xfccher.de\n")
     with pytest.raises(ValueError, match=r"latin, line 2: not UTF-8 .*; convert the file"):
