@@ -6,6 +6,7 @@ What is dear is worked out when it is named: medians read every signal, repeated
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,16 +22,12 @@ SHORTEST_LINE = 6  # characters; shorter ones repeat by chance: "}", "Note:"
 
 def sources(corpus: Corpus) -> str:
     """One row a source."""
-    ratio = ""
-    if corpus.asked("compression_ratio"):
-        corpus.connection.register("compression of sources", _compression(corpus))
-        ratio = 'left join "compression of sources" using (source)'
-    return f"{_places(corpus, 'source', bool(ratio))} {ratio} order by source"
+    return f"{_places(corpus, 'source')} order by source"
 
 
 def domains(corpus: Corpus) -> str:
     """One row a domain; documents without an address are one row, of NULL."""
-    return f"{_places(corpus, 'domain', False)} order by documents desc, domain"
+    return f"{_places(corpus, 'domain')} order by documents desc, domain"
 
 
 def lines(corpus: Corpus) -> str:
@@ -53,7 +50,7 @@ def _repeated(by: str) -> str:
     )
 
 
-def _places(corpus: Corpus, by: str, ratio: bool) -> str:
+def _places(corpus: Corpus, by: str) -> str:
     tokens = "sum(num_tokens)::bigint" if corpus.manifest.get("tokenizer") else "null::bigint"
     columns = [
         by,
@@ -66,16 +63,22 @@ def _places(corpus: Corpus, by: str, ratio: bool) -> str:
     if corpus.asked("median"):
         columns.append(f"{_medians(corpus)} as median")
     totals = f"select {', '.join(columns)} from documents group by {by}"
-    also = ["compression_ratio"] if ratio else []
-    join = ""
+    also, joins = [], []
+    if corpus.asked("compression_ratio"):
+        compressed = f"compression of {by}"
+        corpus.connection.register(compressed, COMPRESSION[by](corpus))
+        also.append("compression_ratio")
+        joins.append(
+            f"left join {quoted(compressed)} as c on c.place is not distinct from totals.{by}"
+        )
     if corpus.asked("most_repeated_line"):
         also += ["most_repeated_line", "documents_with_it"]
-        join = (
+        joins.append(
             f"left join (select {by} as place, arg_max(line, documents) as most_repeated_line, "
             f"max(documents) as documents_with_it from ({_repeated(by)}) group by 1) as repeated "
             f"on repeated.place is not distinct from totals.{by}"
         )
-    return f"select {', '.join(['totals.*', *also])} from ({totals}) as totals {join}"
+    return f"select {', '.join(['totals.*', *also])} from ({totals}) as totals {' '.join(joins)}"
 
 
 def _medians(corpus: Corpus) -> str:
@@ -89,9 +92,9 @@ def _medians(corpus: Corpus) -> str:
     return f"struct_pack({', '.join(groups)})"
 
 
-def _compression(corpus: Corpus) -> pa.Table:
+def _stored(corpus: Corpus) -> pa.Table:
     """Of each source, bytes of text for a byte of it as zstd has it in `documents`: 3 is usual, 10
-    is a template. A part holds one source."""
+    is a template. A part holds one source, so the footers of the files say it."""
     raw, stored = Counter[str](), Counter[str]()
     for path in part_paths(corpus.root, "documents"):
         file = pq.ParquetFile(path)
@@ -104,5 +107,28 @@ def _compression(corpus: Corpus) -> pa.Table:
             text = group.column(columns.index("text"))
             raw[source] += text.total_uncompressed_size
             stored[source] += text.total_compressed_size
-    ratios = [raw[source] / stored[source] for source in raw]
-    return pa.table({"source": pa.array(list(raw), pa.string()), "compression_ratio": ratios})
+    return _ratios(raw, stored)
+
+
+def _compressed(corpus: Corpus) -> pa.Table:
+    """The same of each domain: its texts in a row group, compressed together as they are stored."""
+    raw, stored = Counter[str | None](), Counter[str | None]()
+    zstd = pa.Codec("zstd", compression_level=1)
+    for path in part_paths(corpus.root, "documents"):
+        file = pq.ParquetFile(path)
+        for number in range(file.num_row_groups):
+            group = file.read_row_group(number, columns=["domain", "text"])
+            texts = group.group_by("domain").aggregate([("text", "list")])
+            for row in texts.to_pylist():
+                text = "".join(row["text_list"]).encode()
+                raw[row["domain"]] += len(text)
+                stored[row["domain"]] += len(zstd.compress(text))
+    return _ratios(raw, stored)
+
+
+def _ratios(raw: Counter[Any], stored: Counter[Any]) -> pa.Table:
+    ratios = [raw[place] / stored[place] for place in raw]
+    return pa.table({"place": pa.array(list(raw), pa.string()), "compression_ratio": ratios})
+
+
+COMPRESSION = {"source": _stored, "domain": _compressed}

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 
 import pyarrow as pa
 
+from filters.presets import PROSE_GROUPS, of_prose
 from pipeline import schema
 from pipeline.places import domains, labels, lines, sources
 from pipeline.relations import (
@@ -52,7 +53,10 @@ def documents(corpus: Corpus) -> str:
         if flat:
             columns += [f"{alias}.{quoted(field)}" for field in fields]
         else:
-            columns.append(f"{_struct(corpus.fields(name), alias)} as {quoted(name)}")
+            values = {field: f"{alias}.{quoted(field)}" for field in corpus.fields(name)}
+            if name in PROSE_GROUPS:
+                values = {field: of_prose(sql, "d.kind") for field, sql in values.items()}
+            columns.append(f"{_packed(values)} as {quoted(name)}")
     tokens = corpus.manifest.get("tokenizer")
     if tokens and any(corpus.asked(name) for name in schema.TOKEN_COUNTS.names):
         joins.append(_aligned(corpus, f"tokens/{tokens['hash']}/counts", "counts"))
@@ -153,7 +157,12 @@ def _aligned(corpus: Corpus, table: str, alias: str) -> str:
 
 
 def _struct(fields: tuple[str, ...], alias: str) -> str:
-    return f"struct_pack({', '.join(f'{quoted(f)} := {alias}.{quoted(f)}' for f in fields)})"
+    return _packed({field: f"{alias}.{quoted(field)}" for field in fields})
+
+
+def _packed(values: Mapping[str, str]) -> str:
+    """A struct of these columns, each an expression."""
+    return f"struct_pack({', '.join(f'{quoted(name)} := {sql}' for name, sql in values.items())})"
 
 
 def _meta(fields: list[str]) -> str:

@@ -28,18 +28,20 @@ from filters.presets.left_out import LEFT_OUT
 from filters.presets.map_neo import MAP_NEO
 from filters.presets.nemo_curator import NEMO_CURATOR
 from filters.presets.refinedweb import DCLM, REFINEDWEB
-from filters.presets.rules import Bound, Rule, by_language, of_prose, passes
+from filters.presets.rules import PROSE_GROUPS, Bound, Rule, by_language, of_prose, passes
 from filters.presets.zyda import ZYDA
 
 __all__ = [
     "LEFT_OUT",
     "PRESETS",
+    "PROSE_GROUPS",
     "RECIPES",
     "Bound",
     "Rule",
     "expression",
     "first_reason",
     "needs",
+    "of_prose",
     "reasons",
 ]
 

@@ -66,6 +66,9 @@ class Rule:
 # words, sentences or lines counts (ChineseWebText's minimum of 200 characters drops question and
 # answer, poems and dialogue).
 WITHOUT_RULES = ("code",)
+# Signal groups that are rules for prose by themselves: of code they say nothing. An identifier is
+# no word of an advertisement, a table of bytes no broken text.
+PROSE_GROUPS = ("ads", "broken", "copied", "generated", "unsafe")
 SHORT_KINDS = ("qa", "forum", "dialogue")
 LENGTHS = (
     *("num_chars", "gopher.num_words", "c4.num_sentences", "c4.sentences_after"),
@@ -98,7 +101,7 @@ def by_language(rules: Sequence[Rule], sql: Callable[[str], str]) -> str:
     return f"case lang {' '.join(cases)} end"
 
 
-def of_prose(sql: str) -> str:
-    """NULL for kinds of sources that are no prose."""
-    listed = ", ".join(f"'{kind}'" for kind in WITHOUT_RULES)
-    return f"case when kind in ({listed}) then null else {sql} end"
+def of_prose(sql: str, kind: str = "kind") -> str:
+    """NULL for kinds of sources that are no prose; `kind` is its column in SQL."""
+    listed = ", ".join(f"'{name}'" for name in WITHOUT_RULES)
+    return f"case when {kind} in ({listed}) then null else {sql} end"

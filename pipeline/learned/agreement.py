@@ -15,10 +15,13 @@ import numpy.typing as npt
 from pipeline.config import ConfigError
 from pipeline.keyed import read_keyed
 from pipeline.learned.settings import ClassifierSettings, Hand
+from pipeline.seeing import labels
 from pipeline.seeing.agreement import weighted_kappa
+from pipeline.seeing.rubrics import Rubric, rubric
 
 SCORES = 6  # 0 to 5
 RESAMPLES = 1_000
+RUBRIC = "education"  # of labels that people gave in a corpus: 0 to 5
 Values = npt.NDArray[np.floating]
 
 
@@ -34,10 +37,10 @@ def required(settings: ClassifierSettings) -> dict[str, Any] | None:
         return None
     assert settings.hand is not None
     hand = settings.hand
-    labels: dict[bytes, float] = {}
+    given: dict[bytes, float] = {}
     for file in files:
-        labels |= scores(Path(file))
-    found = agreement(labels, scores(Path(hand.file)))
+        given |= scores(Path(file))
+    found = agreement(given, scores(Path(hand.file), hand.rubric))
     _check(found, hand)
     return found
 
@@ -57,8 +60,15 @@ def _check(found: dict[str, Any], hand: Hand) -> None:
         )
 
 
-def scores(file: Path) -> dict[bytes, float]:
-    """Content hash -> score of a file; rows without a score are left out."""
+def scores(file: Path, named: str = RUBRIC) -> dict[bytes, float]:
+    """Content hash -> score of a file, rows without a score left out; or of a corpus whose
+    documents people have labelled (`assay review`), by that rubric.
+
+    Raises:
+        ConfigError: there are none.
+    """
+    if file.is_dir():
+        return _reviewed(file, rubric(named))
     table = read_keyed(file, "content_hash")
     if "score" not in table.column_names:
         raise ConfigError(
@@ -66,6 +76,29 @@ def scores(file: Path) -> dict[bytes, float]:
         )
     pairs = zip(table["content_hash"].to_pylist(), table["score"].to_pylist(), strict=True)
     return {key: float(score) for key, score in pairs if score is not None}
+
+
+def _reviewed(corpus: Path, asked: Rubric) -> dict[bytes, float]:
+    """Mean label of each content, over its reviewers."""
+    if max(asked.keys.values()) != SCORES - 1:
+        raise ConfigError(
+            f"rubric {asked.id}: its labels end at {max(asked.keys.values()):g}, scores at "
+            f"{SCORES - 1}; take labels of a rubric of 0 to {SCORES - 1}, such as {RUBRIC}"
+        )
+    given: dict[bytes, list[float]] = {}
+    others = set()
+    for row in labels.read(corpus).to_pylist():
+        if row["rubric"] == asked.id:
+            given.setdefault(bytes.fromhex(row["content_hash"]), []).append(row["label"])
+        else:
+            others.add(row["rubric"])
+    if not given:
+        known = f"; there are labels of {', '.join(sorted(others))}" if others else ""
+        raise ConfigError(
+            f"{corpus}: no labels of rubric {asked.id}{known}; make some with `assay review "
+            f"{corpus} --rubric {asked.name}`"
+        )
+    return {content: sum(found) / len(found) for content, found in given.items()}
 
 
 def agreement(ours: dict[bytes, float], hand: dict[bytes, float]) -> dict[str, Any]:

@@ -29,6 +29,30 @@ and quality.percentile. Several together, by rank with the maximum:
   greatest(quality.percentile, edu.percentile) >= 0.9"""
 
 
+TRAIN = """quality.yaml (all keys: pipeline/learned/settings.py; paths are relative to its folder):
+  positive:                            # texts of the wanted class, any number of entries
+    - {files: "good/*.jsonl"}          # any format of docs/inputs.md; each file is a source
+    - {files: "wiki/*.parquet", text: content, source: wiki}
+    - {corpus: runs/web, where: "source = 'laws'"}
+    - {corpus: runs/web, labels: labels.parquet, at_least: 3}    # of `assay labels import`
+  negative:
+    - {corpus: runs/web, where: "source = 'crawl'", max_documents: 20k}
+  output: models/quality.bin
+  hand: {file: hand.csv}               # needed with `labels`: content_hash, score by people
+  view: {units: characters}            # or jieba, raw; fold, max_chars
+  heldout: {by: source}                # or content; sources: [...]; share
+
+example:
+  assay classifier train quality.yaml
+
+It prints accuracy with its interval on the texts held out, the share of the larger class, AUC and
+calibration error, and writes models/quality.bin, its card quality.json and quality.md.
+
+It refuses a model that is no better there than always saying the larger class; examples of which
+no source or too few texts can be held out; labels that do not agree with those by hand; a predicate
+that is NULL for some document. A text that stands in both classes is left out of both."""
+
+
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="assay classifier",
@@ -37,7 +61,14 @@ def main(argv: list[str]) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     verbs = parser.add_subparsers(dest="verb", required=True)
-    verb = verbs.add_parser("train", help="train a fastText model; refuse one that learnt nothing")
+    verb = verbs.add_parser(
+        "train",
+        help="train a fastText model; refuse one that learnt nothing",
+        description="Train a fastText model on good and bad texts, judge it on texts held out, "
+        "write it with its card.",
+        epilog=TRAIN,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     verb.add_argument("settings", type=Path, help="quality.yaml: docs/filters.md, Learned quality")
     verb.set_defaults(run=_train)
     verb = verbs.add_parser("edges", help="fit its percentiles on a corpus, once")

@@ -9,7 +9,7 @@ from pathlib import Path
 from pipeline.amounts import counted, parse_amount
 from pipeline.config import ConfigError
 from pipeline.learned import rubric
-from pipeline.learned.agreement import agreement, scores
+from pipeline.learned.agreement import RUBRIC, agreement, scores
 from pipeline.learned.answers import REASONS, import_answers
 from pipeline.learned.batches import APIS, PER, export, meta_path
 
@@ -19,6 +19,7 @@ EXAMPLE = """examples:
   assay labels import answers.jsonl --batch batch.jsonl --output labels.parquet \\
       --price-in 0.25 --price-out 2
   assay labels agree labels.parquet hand.csv
+  assay labels agree labels.parquet runs/web        (labels of `assay review --rubric education`)
 
 Send batch.jsonl to the API's batch endpoint yourself (custom_id is the content hash). hand.csv has
 the columns content_hash and score. Train on labels.parquet: `assay classifier train`, or look at
@@ -57,7 +58,12 @@ def main(argv: list[str]) -> int:
     verb.set_defaults(run=_import)
     verb = verbs.add_parser("agree", help="do labels say what people say")
     verb.add_argument("labels", type=Path, help="labels.parquet")
-    verb.add_argument("hand", type=Path, help="Parquet, CSV or JSONL: content_hash, score")
+    verb.add_argument(
+        "hand",
+        type=Path,
+        help="Parquet, CSV or JSONL: content_hash, score; or a corpus with labels of review",
+    )
+    verb.add_argument("--rubric", default=RUBRIC, help="of such labels (default %(default)s)")
     verb.set_defaults(run=_agree)
     options = parser.parse_args(argv)
     options.run(options)
@@ -111,7 +117,7 @@ def _import(options: argparse.Namespace) -> None:
 
 
 def _agree(options: argparse.Namespace) -> None:
-    found = agreement(scores(options.labels), scores(options.hand))
+    found = agreement(scores(options.labels), scores(options.hand, options.rubric))
     if found["documents"] < 2:
         raise ConfigError(
             f"{options.labels} and {options.hand} have {found['documents']} documents in common"

@@ -19,7 +19,7 @@ from pipeline.corpus import manifest
 from pipeline.files import file_hash
 from pipeline.finished import home, reading
 from pipeline.learned.card import write_card
-from pipeline.learned.examples import QUERY_SECONDS, rows_of
+from pipeline.learned.examples import QUERY_SECONDS
 from pipeline.predicates import predicate
 from pipeline.sql import ask
 from pipeline.syntax import quoted
@@ -73,12 +73,18 @@ def shifts(corpus: str, group: str, where: str | None) -> list[dict[str, Any]]:
                 f"{corpus}: no signal group {group!r}; there are: "
                 f"{', '.join(manifest(root)['signals'])}"
             )
+        return shifts_of(root, group, condition)
+
+
+def shifts_of(root: Path, group: str, condition: str = "true") -> list[dict[str, Any]]:
+    """The same of a folder that is being read, for documents where `condition` (SQL) holds."""
     column = f"{quoted(group)}.percentile"
-    table = rows_of(
-        corpus,
+    statement = (
         f"select lang, {column} as percentile from documents "
-        f"where {condition} and {column} is not null and not duplicate order by lang",
+        f"where {condition} and {column} is not null and not duplicate order by lang"
     )
+    with ask(root, statement, macros={}, timeout_seconds=QUERY_SECONDS) as rows:
+        table = rows.read_all()
     languages = np.array(table["lang"].to_pylist(), dtype=object)
     shares = table["percentile"].to_numpy().astype(np.float64)
     return [

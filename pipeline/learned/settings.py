@@ -68,7 +68,10 @@ class FastText(Settings):
 class Hand(Settings):
     """Labels by hand against which those of `labels` are held before anything is trained."""
 
-    file: str  # Parquet, CSV or JSONL: content_hash, score
+    file: (
+        str  # Parquet, CSV or JSONL: content_hash, score; or a corpus with labels of `assay review`
+    )
+    rubric: str = "education"  # of such labels: one of 0 to 5, by name or as a YAML file
     min_kappa: float = Field(0.6, ge=-1, le=1)  # quadratic weights; .61 is "substantial" in
     # Landis and Koch 1977; the lower end of its interval must reach it
     min_documents: Amount = Field(50, ge=2)
@@ -92,7 +95,7 @@ class ClassifierSettings(Settings):
         if self.hand is None and any(item.labels for item in (*self.positive, *self.negative)):
             raise ValueError(
                 "labels of a model are trained on only where some were checked by hand: name those "
-                "as `hand: {file: hand.csv}` (content_hash, score)"
+                "as `hand: {file: hand.csv}` (content_hash, score), or a corpus that was reviewed"
             )
         return self
 
@@ -123,11 +126,14 @@ def load_classifier(path: Path) -> ClassifierSettings:
         )
 
     hand = settings.hand
+    if hand is not None:
+        asked = resolve(hand.rubric) if Path(hand.rubric).suffix else hand.rubric
+        hand = hand.model_copy(update={"file": resolve(hand.file), "rubric": asked})
     return settings.model_copy(
         update={
             "positive": tuple(map(resolved, settings.positive)),
             "negative": tuple(map(resolved, settings.negative)),
             "output": resolve(settings.output),
-            "hand": hand and hand.model_copy(update={"file": resolve(hand.file)}),
+            "hand": hand,
         }
     )

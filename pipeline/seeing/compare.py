@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from filters.edges import PSI_SHIFTED
 from pipeline.finished import reading
 from pipeline.report import funnel
 from pipeline.schema import HASH
@@ -23,6 +24,7 @@ from pipeline.seeing.histograms import numeric_signals
 from pipeline.sql import ask
 
 ALARM_ERRORS = 4.0  # of 60 signals in two languages, chance alone gives one in 130 comparisons
+PERCENTILE = ".percentile"
 MOVED_SHARE = 0.05  # of the documents of a source: a change of its kept share that is told
 EXAMPLE = "example:\n  assay compare runs/web-2026-39 runs/web-2026-40"
 
@@ -30,7 +32,8 @@ EXAMPLE = "example:\n  assay compare runs/web-2026-39 runs/web-2026-40"
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="assay compare",
-        description="Texts shared, new and gone; the drift of each signal; funnels side by side.",
+        description="Texts shared, new and gone; the drift of each signal; funnels side by side; "
+        "how far percentiles of learned quality are from where they were fitted.",
         epilog=EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -59,6 +62,7 @@ def compare(before: Path, after: Path) -> dict[str, Any]:
         },
         "funnels": [funnel(before), funnel(after)],
         "drift": drift(moments(before, signals), moments(after, signals)),
+        "shifts": _shifts(before, after, signals),
         "sources": _sources(before, after),
         "in_one_alone": sorted(measured[0] ^ measured[1]),
     }
@@ -120,6 +124,17 @@ def drift(before: dict[tuple[str, str], Row], after: dict[tuple[str, str], Row])
     return sorted(found, key=lambda r: (-abs(r["errors"]), r["language"], r["signal"]))
 
 
+def _shifts(before: Path, after: Path, signals: list[str]) -> dict[str, list[list[Row]]]:
+    """Of each learned group that both have, how far its percentiles are from the corpus on which
+    their edges were fitted: before, after."""
+    groups = [name.removesuffix(PERCENTILE) for name in signals if name.endswith(PERCENTILE)]
+    if not groups:
+        return {}
+    from pipeline.learned.percentiles import shifts_of  # loads numba: 0.5 s
+
+    return {group: [shifts_of(root, group) for root in (before, after)] for group in groups}
+
+
 def _sources(before: Path, after: Path) -> list[Row]:
     """Documents and kept share of each source on both sides."""
     question = "select source, documents, kept_share from sources"
@@ -161,8 +176,26 @@ def shown(found: dict[str, Any], most: int = 20) -> str:
         )
     if alone := found["in_one_alone"]:
         lines.append(f"measured in one of them alone: {', '.join(alone)}")
+    for group, sides in found["shifts"].items():
+        lines += ["", *_shifted(group, *sides)]
     lines += alarms(found["sources"])
     return "\n".join(lines)
+
+
+def _shifted(group: str, before: list[Row], after: list[Row]) -> list[str]:
+    """How far the percentiles of a group are from their edges in each language, on both sides."""
+    lines = [
+        f"percentiles of {group}, which are even where its edges were fitted "
+        f"(PSI from {PSI_SHIFTED:g} on: moved)"
+    ]
+    sides = [{row["lang"]: row for row in side} for side in (before, after)]
+    for lang in sorted({*sides[0], *sides[1]}):
+        rows = [side.get(lang) for side in sides]
+        psi = " -> ".join(f"{row['psi']:.3f}" if row else "-" for row in rows)
+        top = " -> ".join(f"{row['top_tenth']:.1%}" if row else "-" for row in rows)
+        moved = "  moved" if any(row and row["shifted"] for row in rows) else ""
+        lines.append(f"  {lang:<4}PSI {psi}   at .9 and above {top}{moved}")
+    return lines
 
 
 def alarms(sources: list[Row]) -> list[str]:

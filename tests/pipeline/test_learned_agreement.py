@@ -10,6 +10,7 @@ from scipy.stats import spearmanr
 from pipeline.config import ConfigError
 from pipeline.learned.agreement import agreement, kappa, required, scores, spearman
 from pipeline.learned.settings import load_classifier
+from pipeline.seeing import labels
 
 
 def test_kappa_by_hand() -> None:
@@ -90,3 +91,21 @@ def test_trained_only_where_it_is_shown(tmp_path: Path) -> None:
     (tmp_path / "none.csv").write_text("content_hash,rating\n" + keys[10] + ",3\n")
     with pytest.raises(ConfigError, match="no column `score`; its columns: content_hash, rating"):
         scores(tmp_path / "none.csv")
+
+
+def test_labels_of_a_review_are_labels_by_hand(tmp_path: Path) -> None:
+    """The mean of two reviewers, of one rubric alone."""
+    first, second = (bytes([n]) * 16 for n in (1, 2))
+    labels.append(tmp_path, "ann", "education/1", {first.hex(): 3.0, second.hex(): 5.0})
+    labels.append(tmp_path, "bob", "education/1", {first.hex(): 2.0})
+    labels.append(tmp_path, "bob", "keep/1", {second.hex(): 0.0})
+    assert scores(tmp_path) == {first: 2.5, second: 5.0}
+    with pytest.raises(ConfigError, match=r"rubric keep/1: its labels end at 1, scores at 5"):
+        scores(tmp_path, "keep")
+    (tmp_path / "own.yaml").write_text("{name: own, question: q, keys: {'0': 0, '5': 5}}", "utf-8")
+    with pytest.raises(ConfigError) as caught:
+        scores(tmp_path, str(tmp_path / "own.yaml"))
+    assert str(caught.value) == (
+        f"{tmp_path}: no labels of rubric own/1; there are labels of education/1, keep/1; make "
+        f"some with `assay review {tmp_path} --rubric own`"
+    )

@@ -18,6 +18,7 @@ from pipeline.files import read_json
 from pipeline.learned import rubric
 from pipeline.learned.answers import read_score
 from pipeline.learned.batches import choose
+from pipeline.seeing import labels as by_hand
 from trainer.cli import main
 
 
@@ -221,11 +222,17 @@ def test_from_labels_to_a_classifier(
     assert main([*command, "--batch", str(corpus.parent / "batch.jsonl")]) == 0
     assert main(["labels", "agree", labels, str(tmp_path / "hand.csv")]) == 0
     assert "60 documents labelled by both: weighted kappa 1.000" in capsys.readouterr().out
+    reviewed: dict[str, float | None] = {}
+    for key, score in (line.split(",") for line in hand[1:]):
+        reviewed[key] = float(score)
+    by_hand.append(tmp_path, "ann", "education/1", reviewed)
+    assert main(["labels", "agree", labels, str(tmp_path)]) == 0
+    assert "60 documents labelled by both: weighted kappa 1.000" in capsys.readouterr().out
     examples = {"corpus": str(corpus), "labels": labels}
     settings = {
         "positive": [examples | {"at_least": 4}],
         "negative": [examples | {"at_most": 2}],
-        "hand": {"file": "hand.csv"},
+        "hand": {"file": "."},  # the labels of the review
         "output": "edu.bin",
     }
     (tmp_path / "edu.yaml").write_text(json.dumps(settings))

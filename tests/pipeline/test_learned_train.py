@@ -14,14 +14,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import small_corpus
+import yaml
 
 from filters import cards, classifier
 from filters.classifier import load, margins, measure
 from filters.segments import Texts
 from filters.spread import spread
-from pipeline.config import ConfigError
+from pipeline.config import ConfigError, check
 from pipeline.groups import groups
-from pipeline.learned.settings import load_classifier
+from pipeline.learned.settings import ClassifierSettings, load_classifier
 from pipeline.learned.train import train
 from pipeline.settings import CorpusSettings
 from trainer.cli import main
@@ -267,3 +268,14 @@ def test_from_a_corpus_to_sql(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert load(tmp_path / "quality.bin").edges["*"] == card(tmp_path)["edges"]["margins"]["*"]
     assert main(["classifier", "shift", str(root), "qualty"]) == 2
     assert "no signal group 'qualty'; there are: " in capsys.readouterr().err
+
+
+def test_the_example_of_the_help_is_one(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["classifier", "train", "--help"])
+    told = capsys.readouterr().out
+    example = told.partition("its folder):\n")[2].partition("\nexample:")[0]
+    settings = check(yaml.safe_load(example), ClassifierSettings, "the help")
+    assert [item.source for item in settings.positive] == [None, "wiki", None, None]
+    assert settings.negative[0].max_documents == 20_000
+    assert "It refuses a model that is no better there than always saying the larger class" in told

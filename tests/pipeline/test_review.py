@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import small_corpus
 
 from pipeline.config import ConfigError
 from pipeline.corpus import CorpusError
@@ -135,3 +136,29 @@ def test_the_verb(
     assert [json.loads(line)["label"] for line in lines] == [0.0, 1.0]
     with pytest.raises(SystemExit):
         review.main([str(corpus), "--reviewer", "a/b"])
+
+
+def test_labels_survive_another_preparation(many_parts: Path, tmp_path: Path) -> None:
+    """Also where inputs changed: a text with a label moved to another place of its file, one went,
+    one came; and a label of what went is there when it comes back."""
+    folder = Path(shutil.copytree(many_parts.parent, tmp_path / "all"))
+    corpus, settings = folder / "corpus", folder / "corpus.yaml"
+    texts = {row["text"]: row["content_hash"] for row in rows(corpus, "from documents")}
+    lines = (folder / "zh.jsonl").read_text("utf-8").splitlines(keepends=True)
+    first, last = (texts[json.loads(lines[n])["text"]] for n in (0, 1))
+    labels.append(corpus, "ann", KEEP.id, {first: 1.0, last: 0.0})
+    before = rows(corpus, "from labels order by content_hash")
+    assert len(before) == 2
+    new = json.dumps({"id": "new", "text": small_corpus.chinese(999)}) + "\n"
+    (folder / "zh.jsonl").write_text("".join([new, *lines[2:], lines[0]]), "utf-8")
+    small_corpus.assay("prepare", settings, "--workers", "1", "--refresh")
+    assert rows(corpus, "from labels order by content_hash") == before
+    joined = "select content_hash, label from labels join documents using (content_hash)"
+    assert rows(corpus, joined) == [{"content_hash": first, "label": 1.0}]
+    left = chosen(corpus, 10_000)
+    assert first not in {row["content_hash"] for row in left}
+    assert len(left) == len({row["content_hash"] for row in rows(corpus, "from documents")}) - 1
+    (folder / "zh.jsonl").write_text("".join(lines), "utf-8")
+    small_corpus.assay("prepare", settings, "--workers", "1", "--refresh")
+    found = {row["content_hash"]: row["label"] for row in rows(corpus, joined)}
+    assert found == {first: 1.0, last: 0.0}

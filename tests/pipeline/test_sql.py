@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 import tiny_corpus
 
-from filters.presets import expression
+from filters.presets import PROSE_GROUPS, expression
+from filters.signals import GROUPS
 from pipeline import schema
 from pipeline.corpus import CorpusError
 from pipeline.files import read_json, write_json
@@ -278,3 +279,32 @@ def test_files_that_are_gone_or_cannot_be_opened_are_named(tmp_path: Path) -> No
     (root / "documents" / "part-00000.parquet").unlink()
     with pytest.raises(CorpusError, match=r"nothing is left of the table tokens/.*/counts, though"):
         rows(root, "select num_tokens from documents")
+
+
+def test_rules_for_prose_say_nothing_of_code(tmp_path: Path) -> None:
+    """Part 1 is of kind `code`; what its files hold stays."""
+    root = tiny_corpus.write(tmp_path)
+    path = root / "documents/part-00001.parquet"
+    table = pq.read_table(path)
+    at = table.schema.get_field_index("kind")
+    pq.write_table(table.set_column(at, "kind", pa.array(["code"] * 3, pa.string())), path)
+    for group in (*PROSE_GROUPS, "markup"):
+        for part, num in enumerate((5, 3)):
+            columns = {"score": [0.5] * num, "evidence": [["a"]] * num}
+            file = root / f"signals/{group}/part-{part:05d}.parquet"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            pq.write_table(pa.table(columns), file)
+    found = read_json(root / "corpus.json")
+    write_json(root / "corpus.json", found | {"signals": ["language", *PROSE_GROUPS, "markup"]})
+    for group in PROSE_GROUPS:
+        question = (
+            f"select distinct kind, {group}.score, {group}.evidence from documents order by 1"
+        )
+        assert rows(root, question) == [("code", None, None), ("web", 0.5, ["a"])]
+    assert rows(root, "select distinct markup.score from documents") == [(0.5,)]
+    assert rows(root, "select count(*) from documents where ads.score < 1") == [(5,)]
+    assert rows(root, "select median.ads.score from sources order by source") == [(None,), (0.5,)]
+
+
+def test_groups_for_prose_are_groups() -> None:
+    assert set(PROSE_GROUPS) <= GROUPS.keys()
