@@ -73,9 +73,7 @@ def _blocks(
     words, lines, paragraphs, _ = segments
     begins, ends = spans
     kinds, num_chars, num_words, english, symbols = found
-    of_line = np.zeros(len(fields), np.int64)  # characters of each class
-    of_block = np.zeros(len(fields), np.int64)
-    sums = np.zeros(fields.shape[1], np.int64)
+    of_block = np.zeros(len(fields), np.int64)  # characters of each class in ideographic lines
     is_ideographic = fields[:, 1] + fields[:, 2] + fields[:, 3]
     flags = np.zeros(longest(words.starts), np.uint8)
     block = -1
@@ -88,14 +86,14 @@ def _blocks(
             next_word = word + lines.words[line]
             chars = words.ends[next_word - 1] - chars_before if next_word > word else 0
             kind = NO_WORDS if chars == 0 else ALPHABETIC
-            of_line[:] = 0
             if chars and SEVEN * _num_leads(data, begin, end) >= chars:
-                ideographic = _count(data, begin, end, classes, is_ideographic, of_line)
-                kind = IDEOGRAPHIC if SEVEN * ideographic >= chars else ALPHABETIC
+                least = (chars + SEVEN - 1) // SEVEN
+                kind = int(_has(data, begin, end, classes, is_ideographic, least))
             first = paragraph < paragraphs.offsets[text] or begin >= paragraphs.ends[paragraph]
             paragraph += first
             if first or (kind >= 0 and kinds[block] >= 0 and kind != kinds[block]):
-                _put(of_block, fields, sums, counts, block)
+                if block >= 0 and kinds[block] == IDEOGRAPHIC:
+                    _put(of_block, fields, counts, block)
                 block += 1
                 begins[block] = begin
                 kinds[block] = kind
@@ -105,14 +103,16 @@ def _blocks(
             num_words[block] += lines.words[line]
             symbols[block] += lines.chars[line] - chars - max(lines.words[line] - 1, 0)
             if kind == IDEOGRAPHIC:
-                for i in range(len(of_line)):
-                    of_block[i] += of_line[i]
+                _add(data, begin, end, classes, of_block)
             else:
+                num_english = 0
                 for i in range(word, next_word):
-                    english[block] += flags[words.names[i]]
+                    num_english += flags[words.names[i]]
+                english[block] += num_english
             word, chars_before = next_word, chars_before + chars
         offsets[text + 1] = block + 1
-    _put(of_block, fields, sums, counts, block)
+    if block >= 0 and kinds[block] == IDEOGRAPHIC:
+        _put(of_block, fields, counts, block)
 
 
 @kernel
@@ -126,30 +126,31 @@ def _num_leads(data: Bytes, begin: int, end: int) -> int:
 
 
 @kernel
-def _count(
-    data: Bytes, begin: int, end: int, classes: Bytes, is_ideographic: Counts, of_line: Counts
-) -> int:
-    """Add the characters of a line to their classes; how many are ideographic."""
+def _has(
+    data: Bytes, begin: int, end: int, classes: Bytes, is_ideographic: Counts, least: int
+) -> bool:
+    """Are at least so many characters of a line ideographic? Of Chinese a seventh is read."""
     at = begin
-    while at < end:
+    while at < end and least > 0:
         code, at = next_char(data, at)
-        of_line[classes[code]] += 1
-    ideographic = 0
-    for i in range(len(of_line)):
-        ideographic += of_line[i] * is_ideographic[i]
-    return ideographic
+        least -= is_ideographic[classes[code]]
+    return least <= 0
 
 
 @kernel
-def _put(of_block: Counts, fields: Counts, sums: Counts, counts: Counts, block: int) -> None:
-    """Write the fields of a block that has ended, and begin a new one."""
-    if block < 0:
-        return
-    sums[:] = 0
+def _add(data: Bytes, begin: int, end: int, classes: Bytes, of_block: Counts) -> None:
+    """Add the characters of a line to their classes."""
+    at = begin
+    while at < end:
+        code, at = next_char(data, at)
+        of_block[classes[code]] += 1
+
+
+@kernel
+def _put(of_block: Counts, fields: Counts, counts: Counts, block: int) -> None:
+    """Write the fields of an ideographic block that has ended, and begin a new one."""
     for i in range(len(of_block)):
         if of_block[i]:
-            for field in range(len(sums)):
-                sums[field] += of_block[i] * fields[i, field]
+            for field in range(len(counts)):
+                counts[field, block] += of_block[i] * fields[i, field]
             of_block[i] = 0
-    for field in range(len(sums)):
-        counts[field, block] = sums[field]

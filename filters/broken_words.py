@@ -8,10 +8,15 @@ import numpy as np
 import numpy.typing as npt
 
 from filters import wordruns
+from filters.names import Offsets, longest
 from filters.wordruns import Words, word_hash
 from kernels import hashing
 from kernels.cache import kept_arrays
 from kernels.compile import kernel
+from kernels.hashing import Bytes
+
+ENDING, CONFUSED, JOINED = range(3)
+MIN_WORDS = 3  # of a kind; fewer are a name, a quotation, an example
 
 # Letters that recognition (OCR) takes for others.
 CONFUSIONS = (
@@ -51,38 +56,74 @@ ENDINGS = frozenset(
     "ization izing ized ification".split()
 )
 JOINED_CHARS = 21  # of a word: one more than "internationalization", and hardly any has more
+_a, _z = ord("a"), ord("z")
 
 
-def _tables() -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
-    """Hashes of these words, sorted, and which low 16 bits are among them; takes 300 ms, 2 from the
-    cache."""
-    hashes = np.array(sorted(map(word_hash, CONFUSED_WORDS | ENDINGS)), np.uint64)
+def _tables() -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Hashes of these words, sorted; of each, whether it is of ENDINGS and of CONFUSED_WORDS; which
+    low 16 bits are among the hashes. Takes 300 ms, 2 from the cache."""
+    words = {word_hash(word): word for word in CONFUSED_WORDS | ENDINGS}
+    hashes = np.array(sorted(words), np.uint64)
+    lists = [
+        [words[value] in listed for listed in (ENDINGS, CONFUSED_WORDS)] for value in sorted(words)
+    ]
     is_one = np.zeros(1 << 16, np.bool_)
     is_one[hashes & np.uint64(0xFFFF)] = True
-    return hashes, is_one
+    return hashes, np.array(lists), is_one
 
 
-_HASHES, _IS_ONE = kept_arrays([__file__, wordruns.__file__, hashing.__file__], _tables)
+_HASHES, _LISTS, _IS_ONE = kept_arrays([__file__, wordruns.__file__, hashing.__file__], _tables)
 
 
 @kernel
 def suspects(
-    words: Words, english: npt.NDArray[np.bool_]
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """Of each text that is `english`: distinct words of CONFUSED_WORDS and ENDINGS, and words of
-    JOINED_CHARS and more; 0 of others.
+    data: Bytes, offsets: Offsets, words: Words, english: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.int32]:
+    """Of each text that is `english`: words of ENDINGS, of CONFUSED_WORDS, and runs of letters as
+    long as in JOINED words (if there are MIN_WORDS): int32[n, 3]; 0 of others.
     """
-    odd = np.zeros(len(english), np.int32)
-    long = np.zeros(len(english), np.int32)
+    found = np.zeros((len(english), 3), np.int32)
+    places = np.full(longest(words.starts), -1, np.int64)  # in _HASHES, by number of a word
     for text in range(len(english)):
         if not english[text]:
             continue
-        for value in words.vocabulary[words.starts[text] : words.starts[text + 1]]:
+        first, last, is_odd = words.starts[text], words.starts[text + 1], False
+        for i in range(first, last):
+            value = words.vocabulary[i]
             if _IS_ONE[value & np.uint64(0xFFFF)]:
-                found = np.searchsorted(_HASHES, value)
-                odd[text] += found < len(_HASHES) and _HASHES[found] == value
-        before = 0
+                place = np.searchsorted(_HASHES, value)
+                if place < len(_HASHES) and _HASHES[place] == value:
+                    places[i - first] = place
+                    is_odd = True
+        if is_odd:
+            for name in words.names[words.offsets[text] : words.offsets[text + 1]]:
+                if places[name] >= 0:
+                    found[text, ENDING] += _LISTS[places[name], ENDING]
+                    found[text, CONFUSED] += _LISTS[places[name], CONFUSED]
+            places[: last - first] = -1
+        before, num_long = 0, 0
         for end in words.ends[words.offsets[text] : words.offsets[text + 1]]:
-            long[text] += end - before >= JOINED_CHARS
+            num_long += (end - before) // JOINED_CHARS
             before = end
-    return odd, long
+        if num_long >= MIN_WORDS:
+            found[text, JOINED] = _long_runs(data, offsets[text], offsets[text + 1])
+    return found
+
+
+@kernel
+def _long_runs(data: Bytes, at: int, end: int) -> int:
+    """Runs of JOINED_CHARS - 1 small letters and more. Each place for one is looked at from its
+    end: a byte that is no such letter spares all before it."""
+    runs = 0
+    while at + JOINED_CHARS - 1 <= end:
+        i = at + JOINED_CHARS - 2
+        while i >= at and _a <= data[i] <= _z:
+            i -= 1
+        if i >= at:
+            at = i + 1
+            continue
+        runs += 1
+        at += JOINED_CHARS - 1
+        while at < end and _a <= data[at] <= _z:
+            at += 1
+    return runs

@@ -80,8 +80,8 @@ def folded(line: str) -> str:
 
 
 def takes(name: str, line: str) -> bool:
-    """Does a pattern of the rule match the whole line?"""
-    return _compiled(RULES[name].pattern).fullmatch(" ".join(folded(line).split())) is not None
+    """Does a pattern of the rule match the whole line, which is `folded`?"""
+    return _compiled(RULES[name].pattern).fullmatch(" ".join(line.split())) is not None
 
 
 @functools.cache
@@ -95,7 +95,7 @@ def rule_of(line: str, edge: bool) -> str:
     seen = folded(line)
     for name, rule in RULES.items():
         fits = (edge or not rule.edge) and len(line) <= rule.longest
-        if fits and any(_stands(key, seen) for key in rule.keys) and takes(name, line):
+        if fits and any(_stands(key, seen) for key in rule.keys) and takes(name, seen):
             return name
     return ""
 

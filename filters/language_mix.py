@@ -66,25 +66,31 @@ def measure(texts: Texts, columns: Mapping[str, pa.Array]) -> Mapping[str, pa.Ar
     found = blocks(texts)
     lang = languages(texts, found, columns["lang"])
     text = np.repeat(np.arange(len(texts)), np.diff(found.offsets))
-    num_languages = len(model().names)
-    cells = text * num_languages + lang
-    by_language = np.bincount(cells, found.chars, len(texts) * num_languages)
-    by_language = by_language.reshape(len(texts), num_languages)
+    # A column for each language that stands in the batch, and for those that have one anyway.
+    ours, und = [_code(name) for name in _OURS], model().und
+    seen = np.zeros(len(model().names), np.bool_)
+    seen[lang] = seen[[*ours, und]] = True
+    column, num_columns = np.cumsum(seen) - 1, int(seen.sum())
+    by_language = np.bincount(
+        text * num_columns + column[lang], found.chars, len(texts) * num_columns
+    ).reshape(len(texts), num_columns)
     chars = np.maximum(by_language.sum(1), 1)
-    shares = {f"{n}_share": by_language[:, _code(n)] for n in _OURS}
-    und = by_language[:, model().und].copy()
-    shares["other_share"] = by_language.sum(1) - und - sum(shares.values())
-    shares["und_share"] = und
+    shares = {
+        f"{name}_share": by_language[:, column[code]]
+        for name, code in zip(_OURS, ours, strict=True)
+    }
+    shares["und_share"] = by_language[:, column[und]].copy()
+    shares["other_share"] = by_language.sum(1) - sum(shares.values())
     variant = np.where(lang == _code("zh"), letters.variant(found.letters), 0)
     for name in _VARIANTS:
         of_it = (variant == letters.VARIANTS.index(name)) * found.chars
         shares[f"{name.lower()}_share"] = np.bincount(text, of_it, len(texts))
-    by_language[:, model().und] = 0
+    by_language[:, column[und]] = 0
     shares["main_share"] = by_language.max(1, initial=0)
     return {
-        **{name: (count / chars).astype(np.float32) for name, count in shares.items()},
+        **{name: (shares[name] / chars).astype(np.float32) for name in COLUMNS if name in shares},
         "num_switches": _switches(text, lang, len(texts)),
-        "languages": _listed(by_language / chars[:, None]),
+        "languages": _listed(by_language / chars[:, None], np.flatnonzero(seen)),
     }
 
 
@@ -130,12 +136,13 @@ def _switches(text: npt.NDArray[np.int64], lang: Ids, num_texts: int) -> npt.NDA
     return np.bincount(text[1:][turns], minlength=num_texts).astype(np.int32)
 
 
-def _listed(shares: npt.NDArray[np.float64]) -> pa.Array:
-    """Of each row the names of the columns of at least MIN_SHARE, largest first."""
+def _listed(shares: npt.NDArray[np.float64], codes: npt.NDArray[np.int64]) -> pa.Array:
+    """Of each row the names of the columns, languages `codes`, of at least MIN_SHARE, largest
+    first."""
     row, column = np.nonzero(shares >= MIN_SHARE)
     order = np.lexsort((-shares[row, column], row))
     row, column = row[order], column[order]
     place = np.arange(len(row)) - np.searchsorted(row, row)
     row, column = row[place < MAX_LANGUAGES], column[place < MAX_LANGUAGES]
     offsets = np.searchsorted(row, np.arange(len(shares) + 1)).astype(np.int32)
-    return pa.ListArray.from_arrays(pa.array(offsets), model().names.take(pa.array(column)))
+    return pa.ListArray.from_arrays(pa.array(offsets), model().names.take(pa.array(codes[column])))

@@ -161,15 +161,17 @@ def sentences(text: str) -> list[str]:
 @kernel
 def next_char(data: Bytes, at: int) -> tuple[int, int]:
     """Code point at byte `at` of valid UTF-8, and the byte after it."""
-    lead = data[at]
+    here = np.uint64(at)  # no negative index: see kernels/hashing.py
+    lead = data[here]
     if lead < 0x80:
         return int(lead), at + 1
+    second = data[here + np.uint64(1)] & 0x3F
     if lead < 0xE0:
-        return int((lead & 0x1F) << 6 | data[at + 1] & 0x3F), at + 2
-    code = int(lead & 0x0F) << 12 | (data[at + 1] & 0x3F) << 6 | (data[at + 2] & 0x3F)
+        return int((lead & 0x1F) << 6 | second), at + 2
+    code = int(lead & 0x0F) << 12 | second << 6 | (data[here + np.uint64(2)] & 0x3F)
     if lead < 0xF0:
         return code, at + 3
-    return (code & 0x7FFF) << 6 | (data[at + 3] & 0x3F), at + 4
+    return (code & 0x7FFF) << 6 | (data[here + np.uint64(3)] & 0x3F), at + 4
 
 
 @kernel

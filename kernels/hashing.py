@@ -31,18 +31,23 @@ _ABOVE_Z = np.uint64(0x2525252525252525)  # + a byte above "Z" sets it
 
 @inner_kernel
 def load8(data: Bytes, at: int, end: int) -> np.uint64:
-    """Bytes `at` to `at + 8` as a little-endian number, zeros from `end` on."""
+    """Bytes `at` to `at + 8` as a little-endian number, zeros from `end` on.
+
+    One load, as the compiler sees only where no index can be negative: numba would count a negative
+    one from the end, eight times, and the load take six times as long.
+    """
     value = np.uint64(0)
+    here = np.uint64(at)
     if at + 8 <= end:
-        for i in range(8):  # one load: the compiler sees through it
-            value |= np.uint64(data[at + i]) << np.uint64(8 * i)
+        for i in range(8):
+            value |= np.uint64(data[here + np.uint64(i)]) << np.uint64(8 * i)
         return value
     if at + 8 <= len(data):
         for i in range(8):
-            value |= np.uint64(data[at + i]) << np.uint64(8 * i)
+            value |= np.uint64(data[here + np.uint64(i)]) << np.uint64(8 * i)
         return value & ((np.uint64(1) << np.uint64(8 * (end - at))) - np.uint64(1))
     for i in range(end - at):
-        value |= np.uint64(data[at + i]) << np.uint64(8 * i)
+        value |= np.uint64(data[here + np.uint64(i)]) << np.uint64(8 * i)
     return value
 
 
@@ -61,6 +66,29 @@ def span_hash(data: Bytes, begin: int, end: int) -> np.uint64:
         value = mix(value, load8(data, at, end))
         at += 8
     return value
+
+
+@inner_kernel
+def alphanumeric(chunk: np.uint64) -> np.uint64:
+    """The top bit of each of eight bytes that is an ASCII letter or digit."""
+    low = chunk & _LOW
+    cased = low | _CASE
+    digit = (low + _FROM_0) & ~(low + _ABOVE_9)
+    letter = (cased + _FROM_a) & ~(cased + _ABOVE_z)
+    return (digit | letter) & ~chunk & _TOP
+
+
+@inner_kernel
+def lead_bytes(chunk: np.uint64) -> np.uint64:
+    """The top bit of each of eight bytes from C0 on, which begin a character that is not ASCII."""
+    return chunk & (chunk << np.uint64(1)) & _TOP
+
+
+@inner_kernel
+def first_byte(tops: np.uint64) -> int:
+    """Which of eight bytes is the first whose top bit is set; no other bits are."""
+    first = tops & (~tops + np.uint64(1))
+    return int(((first >> np.uint64(7)) * _COUNT) >> np.uint64(56))
 
 
 @inner_kernel
