@@ -118,6 +118,8 @@ def check(raw: Mapping[str, Any], model: type[Model], place: str) -> Model:
         others = [item for item in items if item["type"] not in _FOLLOW]
         messages = _messages(others or items, raw, model)
         raise ConfigError("\n".join(f"{place}: {message}" for message in messages)) from None
+    except ValueError as error:  # of a default that is worked out from other keys
+        raise ConfigError(f"{place}: {error}") from None
 
 
 def _messages(items: Sequence[Any], raw: Any, model: type[BaseModel]) -> Iterator[str]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-from datasketch import MinHash
+from datasketch import MinHash, MinHashLSH
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dedup.bands import band_keys
 from dedup.minhash import EMPTY, signatures
 from dedup.shingles import shingles
 
@@ -54,6 +55,25 @@ def test_datasketch_reads_our_rows() -> None:
     right = MinHash(256, seed=1, hashfunc=int)
     right.update_batch(range(200, 1200))
     assert left.jaccard(right) == pytest.approx(800 / 1200, abs=0.1)
+
+
+def test_datasketchs_lsh_finds_the_same_neighbours() -> None:
+    """Families of sets around the threshold: who shares a band by our keys, its index returns."""
+    rng = np.random.default_rng(5)
+    sets = []
+    for _ in range(30):
+        common = rng.integers(0, 2**64, 100, np.uint64)
+        for own in rng.integers(0, 40, 5):
+            sets.append(np.concatenate([common, rng.integers(0, 2**64, own, np.uint64)]))
+    rows = signatures(np.concatenate(sets), np.cumsum([0, *map(len, sets)]))
+    keys = band_keys(rows, 21, 6)
+    ours = [np.flatnonzero((keys == key).any(axis=1)).tolist() for key in keys]
+    theirs = [MinHash(hashvalues=row, seed=1, scheme="affine32") for row in rows]
+    index = MinHashLSH(num_perm=128, params=(21, 6))
+    for number, sketch in enumerate(theirs):
+        index.insert(number, sketch)
+    assert [sorted(index.query(sketch)) for sketch in theirs] == ours
+    assert 300 < sum(map(len, ours)) < 750  # some of the pairs of a family, not all
 
 
 @pytest.mark.parametrize(("shared", "apart"), [(300_000, 100_000), (100_000, 300_000)])

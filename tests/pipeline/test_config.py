@@ -9,7 +9,7 @@ import pytest
 
 from pipeline.amounts import Amount
 from pipeline.config import ConfigError, Settings, check, load
-from pipeline.settings import load_corpus
+from pipeline.settings import Near, load_corpus
 
 GOOD = "inputs:\n  - {source: a, files: 'a.jsonl'}\ntokenizer: deepseek\n"
 
@@ -37,6 +37,8 @@ def test_values_are_named_with_their_place(tmp_path: Path) -> None:
     assert text == "key `heldout.share`: expected 0.5 or less (value 0.9)"
     bands = message(tmp_path, GOOD + "near: {bands: 32, rows: 8}\n")
     assert "bands x rows = 32 x 8 exceeds permutations = 128; lower one" in bands
+    lowest = message(tmp_path, GOOD + "near: {threshold: 0.01}\n")
+    assert lowest.startswith("128 values find a pair at a Jaccard of 0.01 with probability 0.724")
     held = message(tmp_path, GOOD + "heldout: {min_documents: 12k}\n")
     assert "max_documents = 5000 is below min_documents = 12000; raise the one or" in held
     twice = GOOD.replace("\ntok", "\n  - {source: a, files: 'b.jsonl'}\ntok")
@@ -156,3 +158,10 @@ def test_messages_speak_of_yaml_and_come_once(tmp_path: Path) -> None:
     assert message(tmp_path, "inputs: []\ntokenizer: deepseek\n") == (
         "key `inputs`: expected at least one entry (value [])"
     )
+
+
+def test_bands_and_rows_follow_from_the_threshold() -> None:
+    chosen = {(near.bands, near.rows) for near in (Near(), Near(threshold=0.8))}
+    assert chosen == {(21, 6)}
+    assert Near(threshold=0.9) == Near(threshold=0.9, bands=13, rows=9)
+    assert Near(permutations=256) == Near(permutations=256, bands=27, rows=7)
