@@ -4,6 +4,9 @@ A shingle is `ngram` words in order. A text with fewer words has one shingle, al
 their number mixed in, so that short texts are neither lost nor merged ("cat", "dog":
 OpenDCAI/DataFlow PR #526; "hi": data-juicer PR #1051). No words, no shingles.
 
+On the way, and nearly for nothing, each text has its folded hash: 128 bits of all its words in
+order, equal for texts that differ in nothing but what folding does not see.
+
 Hashes follow Python's Unicode version (`unicodedata.unidata_version`): it belongs in the
 fingerprint of whatever stores them.
 """
@@ -26,6 +29,7 @@ Array = npt.NDArray[Any]  # inside kernels, which numba types by what they are c
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio, odd: spreads letters upward
 _BASE = np.uint64(0xD1342543DE82EF95)  # of the polynomial over words; odd (Steele & Vigna 2021)
+_BASE_2 = np.uint64(0xA0761D6478BD642F)  # of the second one; odd, a prime of wyhash
 _START = np.uint64(0x2545F4914F6CDD1D)  # hash of the empty word
 
 
@@ -38,14 +42,24 @@ def shingles(texts: pa.Array, ngram: int = 5) -> tuple[Hashes, Offsets]:
     Raises:
         ValueError: `ngram` is below 1, or there are nulls among the texts.
     """
+    return folded_shingles(texts, ngram)[:2]
+
+
+def folded_shingles(texts: pa.Array, ngram: int = 5) -> tuple[Hashes, Offsets, Hashes]:
+    """As `shingles`, and the folded hash of each text: uint64[n, 2], zeros where it has no words.
+
+    Raises:
+        ValueError: as `shingles`.
+    """
     if ngram < 1:
         raise ValueError(f"ngram = {ngram}: a shingle needs at least one word; 5 is usual")
     data, bounds = string_buffers(texts)
     table, expansions, words_per_byte = fold_table()
     # An upper bound: pages that are never written cost nothing.
     hashes = np.empty(words_per_byte * int(bounds[-1] - bounds[0]), np.uint64)
-    offsets = _hash_shingles(data, bounds, table, expansions, ngram, hashes)
-    return hashes[: offsets[-1]], offsets
+    folded = np.zeros((len(bounds) - 1, 2), np.uint64)
+    offsets = _hash_shingles(data, bounds, table, expansions, ngram, hashes, folded)
+    return hashes[: offsets[-1]], offsets, folded
 
 
 @kernel
@@ -60,9 +74,16 @@ def mix(x: np.uint64) -> np.uint64:
 
 @kernel
 def _hash_shingles(
-    data: Array, bounds: Array, table: Array, expansions: Array, ngram: int, out: Array
+    data: Array,
+    bounds: Array,
+    table: Array,
+    expansions: Array,
+    ngram: int,
+    out: Array,
+    folded: Array,
 ) -> Array:
-    """Write the sorted distinct shingles of every text to `out`; return where each text begins."""
+    """Write the sorted distinct shingles of every text to `out`, its folded hash to `folded`;
+    return where each text begins."""
     offsets = np.zeros(len(bounds), np.int64)
     scratch = np.empty(0, np.uint64)
     counts = np.empty(0, np.int32)
@@ -70,6 +91,7 @@ def _hash_shingles(
     for text in range(len(bounds) - 1):
         begin = size
         size = _hash_words(data, bounds[text], bounds[text + 1], table, expansions, out, begin)
+        folded[text] = _hash_of(out, begin, size)
         size = _roll(out, begin, size, ngram)
         if size - begin > len(scratch):
             scratch = np.empty(2 * (size - begin), np.uint64)
@@ -162,6 +184,18 @@ def _decode(data: Array, i: int, end: int) -> tuple[int, int]:
     for k in range(1, width):
         code = code << 6 | int(data[i + k] & 0x3F)
     return code, i + width
+
+
+@kernel
+def _hash_of(words: Array, begin: int, end: int) -> tuple[np.uint64, np.uint64]:
+    """Two polynomials over the word hashes, with their number; zeros for no words."""
+    if begin == end:
+        return np.uint64(0), np.uint64(0)
+    first = second = np.uint64(end - begin)
+    for i in range(begin, end):
+        first = first * _BASE + words[i]
+        second = second * _BASE_2 + words[i]
+    return mix(first), mix(second)
 
 
 @kernel

@@ -30,6 +30,12 @@ _HAN_RUN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]+")
 
 def parse(url: str) -> tuple[str, str]:
     """Host and path; both empty where there is no host."""
+    host, path = split(url)
+    return host, unquote(path.partition("#")[0]).lower().replace("\\", "/").rstrip("/")
+
+
+def split(url: str) -> tuple[str, str]:
+    """Host, and what stands behind it as it is; both empty where there is no host."""
     url = url.strip()
     start = _AUTHORITY.match(url)
     if start is None and _OTHER.match(url):
@@ -38,7 +44,6 @@ def parse(url: str) -> tuple[str, str]:
     end = _HOST_END.search(rest)
     host, path = (rest[: end.start()], rest[end.start() :]) if end else (rest, "")
     host = _host(host.rpartition("@")[2])
-    path = unquote(path.partition("#")[0]).lower().replace("\\", "/").rstrip("/")
     return (host, path) if host else ("", "")
 
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from mixtures.copies import split_direction
+from mixtures.copies import LEVELS, split_direction
 from mixtures.spec import Mixture
 from pipeline import frozen
 from pipeline.amounts import counted
@@ -46,8 +46,9 @@ class Unclaimed:
 class Candidates:
     """The documents of a corpus that some source selects, and counts of the others.
 
-    Columns of `rows`: corpus, id, content_hash, url, num_bytes; `where_<i>` for the i-th source of
-    the mixture, null where it reads another corpus; `prefer_<i>` for each expression of `prefer`.
+    Columns of `rows`: corpus, id, content_hash, num_bytes, `copy` (equal for copies of each other);
+    `where_<i>` for the i-th source of the mixture, null where it reads another corpus; `prefer_<i>`
+    for each expression of `prefer`.
     """
 
     rows: pa.Table
@@ -66,6 +67,7 @@ def candidates(mixture: Mixture, corpus: str, excluded: pa.Array) -> Candidates:
             another corpus's held-out text were not looked for here.
     """
     _require_matched(mixture, corpus)
+    _require_copies(mixture, corpus)
     reading = {
         at: name
         for at, name in enumerate(mixture.sources)
@@ -120,6 +122,15 @@ def _require_matched(mixture: Mixture, corpus: str) -> None:
             )
 
 
+def _require_copies(mixture: Mixture, corpus: str) -> None:
+    root = mixture.corpora[corpus]
+    if mixture.unique in ("url", "folded") and not part_paths(Path(root), "copies"):
+        raise ConfigError(
+            f"corpus {corpus!r} ({root}) is of an older version, which did not know copies by "
+            f"`unique: {mixture.unique}`; call `assay prepare` for it again, or use `unique: exact`"
+        )
+
+
 def heldout_hashes(roots: list[Path]) -> pa.Array:
     """Contents (hex) that no arm trains on: the held-out sets of all corpora, verified copies.
 
@@ -154,8 +165,9 @@ def _contents(path: Path) -> set[bytes]:
 
 def _ask(mixture: Mixture, corpus: str, reading: dict[int, str]) -> Iterator[pa.Table]:
     """Every document of a corpus, with the value of each predicate and preference."""
-    columns = ["corpus", "id", "content_hash", "url", "num_bytes", "source"]
+    columns = ["corpus", "id", "content_hash", "num_bytes", "source"]
     columns.append("coalesce(lang, '') as lang")
+    columns.append(f"{LEVELS.get(mixture.unique, 'null::varchar')} as copy")
     for at, name in reading.items():
         where = mixture.sources[name].where
         columns.append(f"{predicate(where)}::boolean as where_{at}")

@@ -17,6 +17,15 @@ import pyarrow.compute as pc
 from pipeline import schema
 from pipeline.unique import near_unique
 
+# What two documents have in common that are copies of each other, as a column of `documents`; null
+# is equal to nothing. `near` is what is left of `exact` after the walk over pairs.
+LEVELS = {
+    "url": "url_hash",
+    "exact": "content_hash",
+    "folded": "coalesce(folded_hash, content_hash)",
+    "near": "content_hash",
+}
+
 _DIRECTION = re.compile(r"\s+(asc|desc)\s*$", re.IGNORECASE)
 
 

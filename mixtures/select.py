@@ -95,12 +95,7 @@ def _select(
     owner = claims.argmax(axis=0) if rows.num_rows else np.zeros(0, np.int64)
 
     order = preferred_order(rows, mixture.prefer)
-    first = np.ones(rows.num_rows, bool)
-    if mixture.unique == "url":
-        first = first_of_each(rows["url"], order)
-    elif mixture.unique in ("exact", "near"):
-        first = first_of_each(rows["content_hash"], order)
-    kept = first
+    kept = first = first_of_each(rows["copy"], order)
     if mixture.unique == "near":
         kept = without_near(next(iter(roots.values())), rows["content_hash"], first, order)
 

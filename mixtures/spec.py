@@ -17,7 +17,7 @@ from pipeline.corpus import manifest
 from pipeline.objects import is_url
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
-Unique = Literal["none", "url", "exact", "near"]
+Unique = Literal["none", "url", "exact", "folded", "near"]
 
 
 class Cap(Settings):

@@ -40,6 +40,7 @@ def table_digests(root: Path) -> dict[str, dict[str, Any]]:
     tokens = f"tokens/{found['tokenizer']['hash']}"
     aligned = [f"signals/{group}" for group in found["signals"]] + [f"{tokens}/counts", tokens]
     digests = {"documents": digest(map(_columns, _batches(part_paths(root, "documents"))))}
+    aligned += ["copies"] if part_paths(root, "copies") else []  # an older corpus has none
     for table in aligned:
         digests[table] = digest(_with_ids(root, table))
     for table in (*PLAIN, *(f"edits/{name}" for name in found.get("edits", ()))):

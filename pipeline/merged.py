@@ -55,6 +55,7 @@ def renew(job: Job, hashes: Mapping[str, str]) -> list[str]:
     stages |= {f"edits/{name}": f"edits/{name}" for name in editors(job.settings)}
     stages |= dict.fromkeys(("documents", "signals/normalize", "rejects"), "ingest")
     stages |= {f"{job.record_name('tokens')}/counts": "tokens", "heldout/matches": "matches"}
+    stages |= {"copies": "signatures"}
     kept = set()
     for table, stage in stages.items():
         for block, group in itertools.groupby(job.parts, key=lambda part: part // BLOCK_PARTS):

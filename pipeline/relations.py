@@ -97,6 +97,10 @@ class Corpus:
             return self.groups[group]
         return tuple(f for f in self.groups[group] if self.asked(f)) or self.groups[group][:1]
 
+    def has(self, table: str) -> bool:
+        """Does a corpus of an older version have it?"""
+        return self.is_merged(table) or bool(part_paths(self.root, table))
+
     def is_merged(self, table: str) -> bool:
         """Whether few files hold all of a table that will be asked for: see pipeline/merged.py."""
         whole = table == "documents" and any(map(self.asked, NOT_MERGED))

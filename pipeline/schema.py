@@ -75,6 +75,11 @@ EDITS = pa.schema(
     ]
 )
 
+# By what copies are told beside content_hash, row-aligned with documents: all words of the folded
+# view (dedup/folding.py), null where there are none; the canonical address
+# (filters/canonical_urls.py), null where there is none.
+COPIES = pa.schema([("folded_hash", HASH), ("url_hash", HASH)])
+
 # One packed record per content of a part and LSH band; `row` is that of its first document.
 BAND_KEYS = pa.schema([("key", pa.uint64()), ("row", pa.uint32())])
 

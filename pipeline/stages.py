@@ -152,6 +152,7 @@ TEXT_STAGES: dict[str, TextStage] = {  # and those of FAMILIES that corpus.yaml 
         ("ingest",),
         lambda job, part: near.sign_outputs(job.root, part),
         lambda job, part: near.sign(job.root, job.settings.near, part),
+        lambda job: ("url",),
     ),
     "matches": TextStage(
         ("ingest", "heldout"),

@@ -61,6 +61,11 @@ def documents(corpus: Corpus) -> str:
     if tokens and any(corpus.asked(name) for name in schema.TOKEN_COUNTS.names):
         joins.append(_aligned(corpus, f"tokens/{tokens['hash']}/counts", "counts"))
         columns += [f"counts.{name}" for name in schema.TOKEN_COUNTS.names]
+    if corpus.has("copies") and any(corpus.asked(name) for name in schema.COPIES.names):
+        joins.append(_aligned(corpus, "copies", "copies"))
+        columns += [
+            f"{_shown(schema.COPIES, name, 'copies.')} as {name}" for name in schema.COPIES.names
+        ]
     for name in DERIVED[:3]:
         if corpus.asked(name):
             join, column = DERIVATIONS[name](corpus)
@@ -113,8 +118,8 @@ def _duplicate(corpus: Corpus) -> tuple[str, str]:
     rows = corpus.table("documents", schema.DOCUMENTS)
     return (
         f"left join (select content_hash, min(id) as first from {rows} group by 1 "
-        "having count(*) > 1) as copies on copies.content_hash = d.content_hash",
-        "copies.first is not null and copies.first <> d.id",
+        "having count(*) > 1) as firsts on firsts.content_hash = d.content_hash",
+        "firsts.first is not null and firsts.first <> d.id",
     )
 
 

@@ -11,10 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import xxhash
 
+from dedup.shingles import folded_shingles
 from mixtures.packing import Documents
 from pipeline import schema
 from pipeline.commits import commit
 from pipeline.files import part_name, write_json
+from pipeline.transforms.near import copy_hashes
 
 TOKENIZER = "0123456789abcdef"
 VOCAB_SIZE = 60_000
@@ -82,6 +84,9 @@ def write_corpus(root: Path, tiny: Tiny, shard_rows: int = 100) -> Path:
         _write(root / "documents" / name, rows, schema.DOCUMENTS)
         _write(root / "signals/language" / name, [{"lang": d.lang} for d in docs], LANGUAGE)
         _write(root / "signals/quality" / name, [{"score": d.score} for d in docs], QUALITY)
+        folded = folded_shingles(pa.array([d.text for d in docs], pa.string()))[2]
+        copies = copy_hashes(folded, pa.array([d.url for d in docs], pa.string()))
+        _write(root / "copies" / name, copies.to_pylist(), schema.COPIES)
         counts = [{"num_tokens": len(d.tokens), "num_special_literals": 0} for d in docs]
         _write(root / "tokens" / TOKENIZER / "counts" / name, counts, schema.TOKEN_COUNTS)
     write_tokens(root, [doc.tokens for doc in tiny.docs], shard_rows)

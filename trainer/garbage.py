@@ -39,6 +39,7 @@ TABLES = (
     "tokens",
     "rejects",
     "signatures",
+    "copies",
     "pairs",
     "clusters",
     "joins",

@@ -1,6 +1,7 @@
 """Near duplicates, in four steps of which none shuffles text; the two that go part by part.
 
-    sign        a part: band keys of its signatures, sorted by key, and a sketch of each
+    sign        a part: band keys of its signatures, sorted by key, and a sketch of each; and the
+                hashes by which other copies are told
     forest      a partition of the keys: who shares a band and has a like sketch, as a forest
     join        all forests: candidate components
     shingle     a part: shingle hashes of its candidates only
@@ -24,10 +25,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dedup import bands, minhash, sketches
-from dedup.shingles import shingles
+from dedup.shingles import Hashes, shingles
+from filters.canonical_urls import canonical
 from pipeline import schema
 from pipeline.files import part_name
-from pipeline.tables import column, first_of_each, read_columns, write_batch, write_columns
+from pipeline.tables import (
+    column,
+    first_of_each,
+    read_columns,
+    write_batch,
+    write_columns,
+    write_table,
+)
 
 if TYPE_CHECKING:
     from pipeline.settings import Near
@@ -40,16 +49,19 @@ ROW = np.uint64(0xFFFFFFFF)  # the half of a `doc` that is its row
 
 
 def sign_outputs(root: Path, part: int) -> list[Path]:
-    return [root / f"joins/{table}/{part_name(part, 'arrow')}" for table in ("keys", "sketches")]
+    joins = [root / f"joins/{table}/{part_name(part, 'arrow')}" for table in ("keys", "sketches")]
+    return [*joins, root / "copies" / part_name(part)]
 
 
 def sign(root: Path, near: Near, part: int) -> Stage:
-    """Sorted band keys of the contents of a part, and the sketches of its documents. Signatures are
-    not kept: they would be a fifth to a third of the text, and nothing else is made of them."""
+    """Sorted band keys of the contents of a part, the sketches of its documents, and their COPIES.
+    Signatures are not kept: they would be a fifth to a third of the text, and nothing else is made
+    of them."""
     keys: list[npt.NDArray[np.uint64]] = [np.empty((0, near.bands), np.uint64)]
     bits: list[npt.NDArray[np.uint64]] = [np.empty(0, np.uint64)]
     signed: list[npt.NDArray[np.bool_]] = [np.empty(0, np.bool_)]
     contents = [pa.array([], schema.HASH)]
+    copies = [schema.COPIES.empty_table()]
     num_shingles = 0
     while (batch := (yield)) is not None:
         of_batch = _keys_and_sketches(batch, near)
@@ -58,6 +70,7 @@ def sign(root: Path, near: Near, part: int) -> Stage:
         sizes = np.diff(batch.shingles[1])
         signed.append(sizes > 0)
         contents.append(batch.contents)
+        copies.append(copy_hashes(batch.folded, batch.columns["url"]))
         num_shingles += int(sizes.sum())
     first = first_of_each(pa.chunked_array(contents))
     has_shingles = np.concatenate(signed)
@@ -65,9 +78,10 @@ def sign(root: Path, near: Near, part: int) -> Stage:
     has_keys[first] = has_shingles[first]
     records = bands.key_records(np.concatenate(keys), has_keys, part)
     rows = (records[1] & ROW).astype(np.uint32)
-    keys_path, sketches_path = sign_outputs(root, part)
+    keys_path, sketches_path, copies_path = sign_outputs(root, part)
     write_columns(keys_path, schema.BAND_KEYS, [records[0], rows])
     write_columns(sketches_path, schema.SKETCHES, [np.concatenate(bits)])
+    write_table(copies_path, schema.COPIES, pa.concat_tables(copies).columns)
     return {
         "documents": len(has_keys),
         "contents": len(first),
@@ -79,6 +93,16 @@ def sign(root: Path, near: Near, part: int) -> Stage:
 def _keys_and_sketches(batch: Batch, near: Near) -> tuple[bands.Keys, sketches.Sketches]:
     signatures = minhash.signatures(*batch.shingles, near.permutations)
     return bands.band_keys(signatures, near.bands, near.rows), sketches.sketches(signatures)
+
+
+def copy_hashes(folded: Hashes, urls: pa.Array) -> pa.Table:
+    """COPIES of documents, from their folded hashes and addresses."""
+    known = folded.any(axis=1)
+    hashes = pa.py_buffer(np.ascontiguousarray(folded[known], ">u8"))
+    values = pa.Array.from_buffers(schema.HASH, int(known.sum()), [None, hashes])
+    places = pa.array(np.cumsum(known) - 1, mask=~known)
+    pages = [schema.text_hash(canonical(u).encode()) if u else None for u in urls.to_pylist()]
+    return pa.table([values.take(places), pa.array(pages, schema.HASH)], schema=schema.COPIES)
 
 
 # --- shingle --------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from dedup.shingles import Hashes, Offsets, shingles
+from dedup.shingles import Hashes, Offsets, folded_shingles
 from filters.segments import Texts
 from kernels import stopwatch
 from pipeline.tables import text_groups
@@ -45,14 +45,23 @@ class Batch:
     columns: Mapping[str, pa.Array]  # lang ("" while languages are being found), what stages read
     ngram: int
 
-    @cached_property
+    @property
     def shingles(self) -> tuple[Hashes, Offsets]:
         """As from dedup.shingles, of all texts."""
-        return shingles(self.texts.array, self.ngram)
+        return self._shingles[:2]
+
+    @property
+    def folded(self) -> Hashes:
+        """The folded hash of each text, uint64[n, 2]."""
+        return self._shingles[2]
+
+    @cached_property
+    def _shingles(self) -> tuple[Hashes, Offsets, Hashes]:
+        return folded_shingles(self.texts.array, self.ngram)
 
     def forget(self) -> None:
         """Drop what was found in the texts: every stage has seen it."""
-        vars(self).pop("shingles", None)
+        vars(self).pop("_shingles", None)
         vars(self.texts).pop("segments", None)
 
 

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup.folding import fold
-from dedup.shingles import mix, shingles
+from dedup.shingles import folded_shingles, mix, shingles
 from kernels.han import TRADITIONAL_TO_SIMPLIFIED
 
 MASK = 2**64 - 1
@@ -68,6 +68,26 @@ def _mix(x: int) -> int:
     x ^= x >> 33
     x = x * 0xC4CEB9FE1A85EC53 & MASK
     return x ^ x >> 33
+
+
+def _defined_folded(text: str) -> list[int]:
+    words = [_word_hash(word) for word in fold(text).split()]
+    found = []
+    for base in (0xD1342543DE82EF95, 0xA0761D6478BD642F):
+        total = len(words)
+        for word in words:
+            total = (total * base + word) & MASK
+        found.append(_mix(total) if words else 0)
+    return found
+
+
+@given(TEXTS)
+def test_folded_hashes(texts: list[str]) -> None:
+    """Those of the definition: equal for texts of one folded view, and for no others."""
+    hashes = folded_shingles(pa.array(texts, pa.string()))[2].tolist()
+    assert hashes == [_defined_folded(text) for text in texts]
+    views = [fold(text) for text in texts]
+    assert len({tuple(pair) for pair in hashes}) == len(set(views))
 
 
 def test_mix_is_murmur3s_finalizer() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,34 @@ def test_unique_by_address_keeps_documents_without_one(tmp_path: Path) -> None:
     tiny = make(tmp_path, Tiny(docs))
     chosen = choose(tmp_path, {"all": {"from": "web"}}, unique="url", prefer=["quality.score desc"])
     assert numbers(chosen, tiny) == {"all": [1, 2, 3]}
+
+
+def test_unique_by_address_is_by_its_canonical_form(tmp_path: Path) -> None:
+    urls = ["http://www.a.com/p/", "https://a.com/p?utm_source=x#top", "https://a.com/P", ""]
+    tiny = make(tmp_path, Tiny([Doc(f"text {url}", url=url) for url in urls]))
+    chosen = choose(tmp_path, {"all": {"from": "web"}}, unique="url", prefer=["url"])
+    assert numbers(chosen, tiny) == {"all": [0, 2, 3]}
+
+
+def test_unique_by_folded_text(tmp_path: Path) -> None:
+    """Script, case, width, punctuation and spaces make no other text; the order of words does."""
+    texts = ["他說：「好」", "他说，好！", "好他说", "Ａ b", "a  B.", "b a", "!!", "??", "!!"]
+    tiny = make(tmp_path, Tiny([Doc(text) for text in texts]))
+    chosen = choose(tmp_path, {"all": {"from": "web"}}, unique="folded", prefer=["num_chars desc"])
+    last = max if tiny.id(6) > tiny.id(8) else min  # of equal contents the smaller id stays
+    assert numbers(chosen, tiny) == {"all": [0, 2, 4, 5, *sorted((7, last(6, 8)))]}
+    assert chosen.counts[0].copies == 3
+
+
+@pytest.mark.parametrize("level", ["url", "folded"])
+def test_a_corpus_that_does_not_know_its_copies(tmp_path: Path, level: str) -> None:
+    make(tmp_path, Tiny([Doc("a")]))
+    shutil.rmtree(tmp_path / "web" / "copies")
+    with pytest.raises(
+        ConfigError, match=rf"'web' .* of an older version, .*`unique: {level}`; call"
+    ):
+        choose(tmp_path, {"all": {"from": "web"}}, unique=level)
+    assert choose(tmp_path, {"all": {"from": "web"}}, unique="exact").counts[0].documents == 1
 
 
 def test_exact_copies_across_corpora(tmp_path: Path) -> None:

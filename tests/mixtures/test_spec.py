@@ -43,8 +43,14 @@ def test_weights_are_shares(tmp_path: Path) -> None:
             {"sources": {"a": {"from": "web", "cap": {"by": "domain", "max_share": 0.1}}}},
             "key `cap` is planned but not built yet",
         ),
-        ({"unique": "nearr"}, "'none', 'url', 'exact' or 'near'; did you mean `near`? (value"),
-        ({"unique": "folded"}, "key `unique`: expected 'none', 'url', 'exact' or 'near' (value"),
+        (
+            {"unique": "nearr"},
+            "'none', 'url', 'exact', 'folded' or 'near'; did you mean `near`? (value",
+        ),
+        (
+            {"unique": "substring"},
+            "key `unique`: expected 'none', 'url', 'exact', 'folded' or 'near' (value",
+        ),
         ({"sequence_length": "64k apples"}, "not an amount: '64k apples'; write 500000, 500k, 2M"),
         ({"unique": "near"}, "`unique: near` over several corpora (books, web) is not built yet"),
     ],

@@ -41,7 +41,9 @@ def join(root: Path, parts: list[int], num: int = 3) -> dict[str, dict[str, Any]
 
 
 def sign(root: Path, settings: Near, part: int) -> dict[str, Any]:
-    return sweep(root, part, {"sign": near.sign(root, settings, part)}, settings.ngram)["sign"][0]
+    return sweep(root, part, {"sign": near.sign(root, settings, part)}, settings.ngram, ("url",))[
+        "sign"
+    ][0]
 
 
 def rows(root: Path, table: str) -> list[dict[str, Any]]:
