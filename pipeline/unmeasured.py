@@ -46,7 +46,7 @@ def nearest(root: Path, name: str) -> str:
     from filters.signals import GROUPS
 
     known = dict.fromkeys((*manifest(root)["signals"], *PRESETS, *GROUPS))
-    near = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.7)
+    near = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.6)
     return f"no signal group or preset {name!r}; did you mean {near[0]!r}?" if near else ""
 
 
