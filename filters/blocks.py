@@ -20,11 +20,10 @@ from filters.pieces import Segments
 from filters.segments import Texts
 from filters.text import next_char
 from kernels.compile import kernel
-from kernels.hashing import Bytes
+from kernels.hashing import Bytes, load8, long_leads, num_bytes
 
 SEVEN = 7
 NO_WORDS, ALPHABETIC, IDEOGRAPHIC = -1, 0, 1
-_FIRST_LEAD = 0xE3  # of the UTF-8 of Han, kana and Hangul; no alphabet that we know of is above
 
 
 class Blocks(NamedTuple):
@@ -38,7 +37,7 @@ class Blocks(NamedTuple):
     words: Positions
     english: Positions  # words of filters/english.py
     symbols: Positions  # characters that are neither in words nor one between two words
-    letters: Letters  # of ideographic lines
+    letters: Letters  # of the ideographic blocks, in order: those of their ideographic lines
 
 
 def blocks(texts: Texts) -> Blocks:
@@ -50,11 +49,11 @@ def blocks(texts: Texts) -> Blocks:
     found = np.zeros((5, num_lines), np.int32)
     counts = np.zeros((letters.FIELDS.shape[1], num_lines), np.int64)
     tables = letters.CLASSES, letters.FIELDS, english.table()
-    _blocks(texts.data, segments, *tables, offsets, spans, found, counts)
+    num_ideographic = _blocks(texts.data, segments, *tables, offsets, spans, found, counts)
     num = int(offsets[-1])
     begins, ends = spans[:, :num]
     kinds, chars, words, english_words, symbols = found[:, :num]
-    counted = Letters(*counts[:, :num])
+    counted = Letters(*counts[:, :num_ideographic])
     return Blocks(offsets, begins, ends, kinds, chars, words, english_words, symbols, counted)
 
 
@@ -69,14 +68,15 @@ def _blocks(
     spans: Offsets,
     found: Positions,
     counts: Counts,
-) -> None:
+) -> int:
+    """Fills the last four; how many blocks are ideographic."""
     words, lines, paragraphs, _ = segments
     begins, ends = spans
     kinds, num_chars, num_words, english, symbols = found
     of_block = np.zeros(len(fields), np.int64)  # characters of each class in ideographic lines
     is_ideographic = fields[:, 1] + fields[:, 2] + fields[:, 3]
     flags = np.zeros(longest(words.starts), np.uint8)
-    block = -1
+    block, num_ideographic = -1, 0
     for text in range(len(offsets) - 1):
         mark(words.vocabulary, words.starts[text], words.starts[text + 1], function_words, flags)
         word, chars_before = words.offsets[text], 0
@@ -93,7 +93,8 @@ def _blocks(
             paragraph += first
             if first or (kind >= 0 and kinds[block] >= 0 and kind != kinds[block]):
                 if block >= 0 and kinds[block] == IDEOGRAPHIC:
-                    _put(of_block, fields, counts, block)
+                    _put(of_block, fields, counts, num_ideographic)
+                    num_ideographic += 1
                 block += 1
                 begins[block] = begin
                 kinds[block] = kind
@@ -107,21 +108,23 @@ def _blocks(
             else:
                 num_english = 0
                 for i in range(word, next_word):
-                    num_english += flags[words.names[i]]
+                    num_english += flags[np.uint64(words.names[i])]
                 english[block] += num_english
             word, chars_before = next_word, chars_before + chars
         offsets[text + 1] = block + 1
     if block >= 0 and kinds[block] == IDEOGRAPHIC:
-        _put(of_block, fields, counts, block)
+        _put(of_block, fields, counts, num_ideographic)
+        num_ideographic += 1
+    return num_ideographic
 
 
 @kernel
 def _num_leads(data: Bytes, begin: int, end: int) -> int:
-    """How many characters may be ideographic: a loop that the compiler makes of wide instructions,
-    which saves most lines of an alphabet from the next one."""
+    """Characters of three bytes and more, as Han, kana and Hangul are: eight bytes at a time, which
+    saves most lines of an alphabet from the next loop."""
     leads = 0
-    for at in range(begin, end):
-        leads += data[at] >= _FIRST_LEAD
+    for at in range(begin, end, 8):
+        leads += num_bytes(long_leads(load8(data, at, end)))
     return leads
 
 
@@ -143,14 +146,15 @@ def _add(data: Bytes, begin: int, end: int, classes: Bytes, of_block: Counts) ->
     at = begin
     while at < end:
         code, at = next_char(data, at)
-        of_block[classes[code]] += 1
+        of_block[np.uint64(classes[code])] += 1
 
 
 @kernel
-def _put(of_block: Counts, fields: Counts, counts: Counts, block: int) -> None:
+def _put(of_block: Counts, fields: Counts, counts: Counts, number: int) -> None:
     """Write the fields of an ideographic block that has ended, and begin a new one."""
     for i in range(len(of_block)):
         if of_block[i]:
             for field in range(len(counts)):
-                counts[field, block] += of_block[i] * fields[i, field]
+                if fields[i, field]:
+                    counts[field, number] += of_block[i]
             of_block[i] = 0

@@ -93,7 +93,8 @@ def chrome_lines(texts: Texts, kinds: pa.Array) -> Iterator[Line]:
     (numbers,) = np.nonzero(masks)
     of_text = np.searchsorted(lines.offsets, numbers, side="right") - 1
     spans = zip(lines.begins[numbers].tolist(), lines.ends[numbers].tolist(), strict=True)
-    found = [str(texts.data.data[begin:end], "utf-8") for begin, end in spans]
+    data = texts.data.data
+    found = [str(data[begin:end], "utf-8") for begin, end in spans]
     seen = folded("\n".join(found)).split("\n")[: len(found)]  # at once: ten times as fast
     rows = of_text.tolist(), numbers.tolist(), masks[numbers].tolist(), found, seen
     for text, number, mask, line, as_seen in zip(*rows, strict=True):

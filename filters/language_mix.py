@@ -22,6 +22,8 @@ from filters.blocks import ALPHABETIC, IDEOGRAPHIC, Blocks, blocks
 from filters.columns import Signal
 from filters.fasttext_file import Ids
 from filters.language import model
+from filters.letters import Letters
+from filters.names import Offsets
 from filters.segments import Texts
 
 # An alphabetic block is English from this share of function words on: English prose has .3 to .45
@@ -81,10 +83,12 @@ def measure(texts: Texts, columns: Mapping[str, pa.Array]) -> Mapping[str, pa.Ar
     }
     shares["und_share"] = by_language[:, column[und]].copy()
     shares["other_share"] = by_language.sum(1) - sum(shares.values())
-    variant = np.where(lang == _code("zh"), letters.variant(found.letters), 0)
+    ideographic = np.flatnonzero(found.kinds == IDEOGRAPHIC)
+    is_chinese = lang[ideographic] == _code("zh")
+    variant = np.where(is_chinese, letters.variant(found.letters), 0)
     for name in _VARIANTS:
-        of_it = (variant == letters.VARIANTS.index(name)) * found.chars
-        shares[f"{name.lower()}_share"] = np.bincount(text, of_it, len(texts))
+        of_it = (variant == letters.VARIANTS.index(name)) * found.chars[ideographic]
+        shares[f"{name.lower()}_share"] = np.bincount(text[ideographic], of_it, len(texts))
     by_language[:, column[und]] = 0
     shares["main_share"] = by_language.max(1, initial=0)
     return {
@@ -96,32 +100,44 @@ def measure(texts: Texts, columns: Mapping[str, pa.Array]) -> Mapping[str, pa.Ar
 
 def languages(texts: Texts, found: Blocks, lang: pa.Array) -> Ids:
     """The language of each block (in `model().names`), where `lang` is that of each document."""
-    n = found.letters
-    zh, en, ja, ko, und = *map(_code, _OURS), model().und
-    documents = pc.fill_null(pc.index_in(lang, value_set=model().names), und)
-    of_text = np.repeat(np.asarray(documents), np.diff(found.offsets))
-    same_kind = model().is_ideographic(of_text) == (found.kinds == IDEOGRAPHIC)
-    of_text = np.where(same_kind, of_text, und)
+    documents = np.asarray(pc.fill_null(pc.index_in(lang, value_set=model().names), model().und))
+    of_text = np.repeat(documents, np.diff(found.offsets))
+    told = np.full(len(of_text), model().und, np.int32)
+    ideographic = np.flatnonzero(found.kinds == IDEOGRAPHIC)
+    alphabetic = np.flatnonzero(found.kinds == ALPHABETIC)
+    told[ideographic] = _by_script(found.letters, of_text[ideographic])
+    told[alphabetic] = _by_words(texts, found, alphabetic, of_text[alphabetic])
+    return told
+
+
+def _by_script(n: Letters, of_text: Ids) -> Ids:
+    """The language of ideographic blocks with these letters, in texts of these languages."""
+    zh, _, ja, ko, und = *map(_code, _OURS), model().und
     # A title in Han alone is in the language of its page; by itself it may be Japanese.
     shared = (n.kana == 0) & (n.chinese == 0)
     han = np.where(shared & (of_text == ja), ja, zh)
-    han = np.where(letters.is_undecided(n) & (of_text == und), und, han)
-    ideographic = np.where(letters.is_korean(n), ko, np.where(letters.is_japanese(n), ja, han))
-    is_english = found.english >= np.maximum(MIN_ENGLISH * found.words, 2)
-    told = np.where(is_english, en, of_text)
-    is_prose = (found.chars >= MIN_CHARS) & (found.symbols <= MAX_SYMBOLS * found.chars)
-    of_known = np.repeat(np.asarray(documents) != und, np.diff(found.offsets))  # no mojibake
-    asked = np.flatnonzero((found.kinds == ALPHABETIC) & ~is_english & is_prose & of_known)
+    alone = letters.is_undecided(n) & ~model().is_ideographic(of_text)
+    han = np.where(alone, und, han)
+    return np.where(letters.is_korean(n), ko, np.where(letters.is_japanese(n), ja, han))
+
+
+def _by_words(texts: Texts, found: Blocks, blocks: Offsets, of_text: Ids) -> Ids:
+    """The language of those alphabetic blocks of `found`, in texts of these languages."""
+    zh, en, ja, ko, und = *map(_code, _OURS), model().und
+    is_english = found.english[blocks] >= np.maximum(MIN_ENGLISH * found.words[blocks], 2)
+    told = np.where(model().is_ideographic(of_text), und, of_text)
+    told[is_english] = en
+    chars, symbols = found.chars[blocks], found.symbols[blocks]
+    is_prose = (chars >= MIN_CHARS) & (symbols <= MAX_SYMBOLS * chars)
+    asked = np.flatnonzero(~is_english & is_prose & (of_text != und))  # und: no mojibake
     if len(asked):
-        begins = found.begins[asked]
-        ends = np.minimum(found.ends[asked], begins + ASKED_BYTES)
+        begins = found.begins[blocks[asked]]
+        ends = np.minimum(found.ends[blocks[asked]], begins + ASKED_BYTES)
         guess, score = fasttext_predict.predict(model().network, texts.data, begins, ends)
         guess = model().codes[guess]
         sure = (score >= MIN_SCORE) & ~np.isin(guess, [zh, en, ja, ko])
         told[asked[sure]] = guess[sure]
-    return np.select(
-        [found.kinds == IDEOGRAPHIC, found.kinds == ALPHABETIC], [ideographic, told], und
-    ).astype(np.int32)
+    return told
 
 
 def _code(name: str) -> int:

@@ -26,6 +26,7 @@ _ABOVE_z = np.uint64(0x0505050505050505)
 _FROM_0 = np.uint64(0x5050505050505050)
 _ABOVE_9 = np.uint64(0x4646464646464646)
 _COUNT = np.uint64(0x0001020304050607)
+_ONES = np.uint64(0x0101010101010101)
 _ABOVE_Z = np.uint64(0x2525252525252525)  # + a byte above "Z" sets it
 
 
@@ -82,6 +83,18 @@ def alphanumeric(chunk: np.uint64) -> np.uint64:
 def lead_bytes(chunk: np.uint64) -> np.uint64:
     """The top bit of each of eight bytes from C0 on, which begin a character that is not ASCII."""
     return chunk & (chunk << np.uint64(1)) & _TOP
+
+
+@inner_kernel
+def long_leads(chunk: np.uint64) -> np.uint64:
+    """The top bit of each of eight bytes from E0 on: leads of three bytes and more."""
+    return lead_bytes(chunk) & (chunk << np.uint64(2))
+
+
+@inner_kernel
+def num_bytes(tops: np.uint64) -> int:
+    """Of how many of eight bytes the top bit is set; no other bits are."""
+    return int(((tops >> np.uint64(7)) * _ONES) >> np.uint64(56))
 
 
 @inner_kernel

@@ -1,11 +1,18 @@
 from __future__ import annotations
 
+import re
+
+import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from filters.broken import COLUMNS, measure
+from filters.broken import COLUMNS, DEAR, measure
+from filters.broken_words import CONFUSED_WORDS, ENDINGS, JOINED_CHARS
 from filters.evidence import MOST
 from filters.segments import Texts
+from filters.text import lines, words
 
 
 def row(text: str, lang: str = "zh") -> dict[str, float | int | list[str]]:
@@ -91,3 +98,34 @@ def test_200_000_equal_characters(char: str) -> None:
     places = found["evidence"]
     assert isinstance(places, list)
     assert len(places) <= MOST
+
+
+LONG = "thisisoneofthewordsthathavenospaces"
+PIECES = [
+    *("tion", "Ment", "tlie", "frorn", "tional", "末来", "曰本", "自己经", "训(xùn)", "练（liàn）"),
+    *(LONG, LONG[: JOINED_CHARS - 1], "A" + LONG, LONG[:JOINED_CHARS] + "'", "x" * 19, "3"),
+    *("×1025", "× 10-6", "×102.5", " ", " ", "\n", ".", "-", "“", "'", "é", "的", "a", "word"),
+]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
+def test_the_first_looks_miss_nothing(text: str) -> None:
+    found = row(text, "en")
+    sizes = dict.fromkeys(("pinyin_share", "split_share", "confused_share"), len(words(text)))
+    sizes["joined_share"] = sum(map(len, lines(text)))
+    shares = {n: min(DEAR[n](text)[0] / max(size, 1), 1.0) for n, size in sizes.items()}
+    assert {n: found[n] for n in sizes} == {n: np.float32(share) for n, share in shares.items()}
+    assert found["num_flat_powers"] == DEAR["num_flat_powers"](text)[0]
+
+
+@given(st.text("ab1 \n.你好", max_size=60))
+def test_letters_between_spaces(text: str) -> None:
+    plain = re.findall("(?<![A-Za-z0-9])(?:[A-Za-z] ){3,}[A-Za-z](?![A-Za-z0-9])", text)
+    han = re.findall(" (?<=[好你] )[好你](?= [好你])", text)
+    assert DEAR["spaced_share"](text)[1] == han + plain
+
+
+def test_few_of_a_kind_are_none() -> None:
+    assert len(ENDINGS & CONFUSED_WORDS) == 0
+    assert row("the na tion and the sta tion", "en")["split_share"] == 0
+    assert row("tlie end of tlie line", "en")["confused_share"] == 0
