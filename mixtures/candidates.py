@@ -47,8 +47,8 @@ class Candidates:
     """The documents of a corpus that some source selects, and counts of the others.
 
     Columns of `rows`: corpus, id, content_hash, num_bytes, `copy` (equal for copies of each other);
-    `where_<i>` for the i-th source of the mixture, null where it reads another corpus; `prefer_<i>`
-    for each expression of `prefer`.
+    cluster_size where some source repeats by it; `where_<i>` for the i-th source of the mixture,
+    null where it reads another corpus; `prefer_<i>` for each expression of `prefer`.
     """
 
     rows: pa.Table
@@ -168,6 +168,8 @@ def _ask(mixture: Mixture, corpus: str, reading: dict[int, str]) -> Iterator[pa.
     columns = ["corpus", "id", "content_hash", "num_bytes", "source"]
     columns.append("coalesce(lang, '') as lang")
     columns.append(f"{LEVELS.get(mixture.unique, 'null::varchar')} as copy")
+    if any(source.repeats for source in mixture.sources.values()):
+        columns.append("cluster_size")
     for at, name in reading.items():
         where = mixture.sources[name].where
         columns.append(f"{predicate(where)}::boolean as where_{at}")

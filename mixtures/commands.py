@@ -133,6 +133,12 @@ def shown(plan: Plan, selection: Selection) -> Iterator[str]:
             ),
         ]
     )
+    for count in selection.counts:
+        if count.times > count.documents:
+            yield (
+                f"repeated in {count.name}: {counted(count.documents, 'document')} stand "
+                f"{count.times:,} times"
+            )
     if any(source.changes.edited or source.changes.emptied for source in plan.sources):
         yield from _edited(plan)
     yield f"held out, though selected: {counted(selection.heldout, 'document')}"

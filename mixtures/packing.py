@@ -43,7 +43,8 @@ Shards = tuple[
 
 @dataclass(frozen=True)
 class Documents:
-    """The selected documents of one source: columns of equal length, ordered by id."""
+    """The selected documents of one source: columns of equal length, ordered by id. One that is
+    repeated stands several times."""
 
     id: np.ndarray  # V16
     content_hash: np.ndarray  # V16
@@ -85,9 +86,12 @@ def deal(documents: Documents, packing: Packing) -> list[Documents]:
     The number of parts follows from the number of tokens; at most about `part_tokens` a part.
     """
     digest, seed = xxhash.xxh3_64_intdigest, packing.seed
-    ids = documents.id.tobytes()
+    ids, turns = documents.id.tobytes(), _turns(documents.id).tolist()
     key = np.fromiter(
-        (digest(ids[at : at + 16], seed) for at in range(0, len(ids), 16)),
+        (
+            digest(ids[16 * at : 16 * at + 16] + (b"%d" % turn if turn else b""), seed)
+            for at, turn in enumerate(turns)
+        ),
         dtype=np.uint64,
         count=len(documents),
     )
@@ -96,6 +100,14 @@ def deal(documents: Documents, packing: Packing) -> list[Documents]:
     borders = [(part << 64) // num_parts for part in range(1, num_parts)]
     cuts = np.searchsorted(key[order], np.array(borders, dtype=np.uint64))
     return [documents.take(index) for index in np.split(order, cuts)]
+
+
+def _turns(ids: np.ndarray) -> np.ndarray:
+    """Of each of the ordered `ids` how often it stood before."""
+    names = ids.view("S16")  # V16 does not compare
+    is_new = np.append(True, names[1:] != names[:-1])[: len(names)]
+    firsts = np.flatnonzero(is_new)
+    return np.arange(len(names)) - np.repeat(firsts, np.diff(np.append(firsts, len(names))))
 
 
 def num_windows(num_tokens: int, sequence_length: int) -> int:

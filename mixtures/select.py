@@ -13,13 +13,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from mixtures.candidates import Unclaimed, candidates, heldout_hashes
 from mixtures.copies import first_of_each, preferred_order, without_near
 from mixtures.edited import Changes, apply
 from mixtures.packing import Documents
-from mixtures.spec import Mixture
+from mixtures.rehydration import times
+from mixtures.spec import Mixture, Source
 from mixtures.tokens import TokenShards, tokenizer_of
 from pipeline import finished
 from pipeline.amounts import counted
@@ -36,7 +38,8 @@ class SourceCounts:
     claimed: int  # held-out text, and what an earlier source took, are not among them
     copies: int  # removed as copies of one content or address
     near: int  # removed as near duplicates
-    documents: int  # these stay
+    documents: int  # these stay, ...
+    times: int  # ... and stand so many times: see rehydration.py
     num_tokens: int
     num_bytes: int
     changes: Changes  # by edits; what these leave empty does not stay
@@ -47,7 +50,7 @@ class Selection:
     """The rows of a mixture."""
 
     tokenizer: str  # hash
-    documents: dict[str, Documents]  # source -> its documents, ordered by id
+    documents: dict[str, Documents]  # source -> its documents, by id; of a repeated one several
     counts: tuple[SourceCounts, ...]
     heldout: int  # documents that some `where` selects and that are held out
     overlap: int  # documents that several sources select; the first has them
@@ -116,6 +119,9 @@ def _select(
                 f"source {name!r} has no document left: its edits ({', '.join(mixture.edits)}) "
                 f"leave nothing of all {changes.emptied}; name fewer edits, or widen its `where`"
             )
+        distinct = len(chosen)
+        if source.repeats is not None:
+            chosen = chosen.take(np.repeat(np.arange(distinct), _times(source, chosen, rows)))
         documents[name] = chosen
         counts.append(
             SourceCounts(
@@ -123,7 +129,8 @@ def _select(
                 claimed=int(mine.sum()),
                 copies=int((mine & ~first).sum()),
                 near=int((mine & first & ~kept).sum()),
-                documents=len(chosen),
+                documents=distinct,
+                times=len(chosen),
                 num_tokens=int(chosen.num_tokens.sum()),
                 num_bytes=int(chosen.num_bytes.sum()),
                 changes=changes,
@@ -138,6 +145,16 @@ def _select(
         unclaimed=tuple(row for f in found for row in f.unclaimed),
         states=states,
     )
+
+
+def _times(source: Source, chosen: Documents, rows: pa.Table) -> np.ndarray:
+    """How often each document of a source stands."""
+    assert source.repeats is not None
+    rows = rows.filter(pc.equal(rows["corpus"], source.corpus))
+    ids = np.frombuffer(bytes.fromhex("".join(rows["id"].to_pylist())), "S16")
+    order = np.argsort(ids, kind="stable")
+    places = order[np.searchsorted(ids[order], chosen.id.view("S16"))]
+    return times(source.repeats, np.asarray(rows["cluster_size"])[places])
 
 
 def _claims(mixture: Mixture, rows: pa.Table) -> np.ndarray:

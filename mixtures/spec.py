@@ -42,7 +42,22 @@ class Source(Settings):
     weight: float = Field(1.0, gt=0, allow_inf_nan=False)  # share of tokens; need not sum to 1
     max_epochs: float = Field(4.0, gt=0)  # repeats up to 4 cost little: Muennighoff 2023
     cap: Cap | None = None
+    # What is left of copies stands several times, by `cluster_size`: a name of rehydration.py
+    # PRESETS, or {size from which: times}. An epoch holds them all
+    repeats: Literal["fineweb2"] | dict[int, int] | None = None
     missing: Literal["keep", "drop"] | None = None  # documents for which `where` is NULL
+
+    @field_validator("repeats")
+    @classmethod
+    def _from_one_on(cls, repeats: str | dict[int, int] | None) -> str | dict[int, int] | None:
+        if isinstance(repeats, dict) and (
+            min(repeats, default=0) != 1 or min(repeats.values()) < 1
+        ):
+            raise ValueError(
+                f"{repeats}: sizes begin at 1, and a document stands at least once, as in "
+                "{1: 1, 2: 2, 100: 4}; what is to go, `where: cluster_size < 1000` leaves out"
+            )
+        return repeats
 
 
 class Mixture(Settings):

@@ -30,7 +30,7 @@ from pipeline.relations import (
 from pipeline.syntax import quoted, text_literal
 from pipeline.totals import costs, shards, stages, timings
 
-DERIVED = ("heldout", "duplicate", "near_duplicate", "kept")
+DERIVED = ("heldout", "duplicate", "near_duplicate", "cluster_size", "kept")
 
 
 def documents(corpus: Corpus) -> str:
@@ -66,7 +66,7 @@ def documents(corpus: Corpus) -> str:
         columns += [
             f"{_shown(schema.COPIES, name, 'copies.')} as {name}" for name in schema.COPIES.names
         ]
-    for name in DERIVED[:3]:
+    for name in DERIVATIONS:
         if corpus.asked(name):
             join, column = DERIVATIONS[name](corpus)
             joins.append(join)
@@ -141,6 +141,20 @@ def _near_duplicate(corpus: Corpus) -> tuple[str, str]:
     )
 
 
+def _cluster_size(corpus: Corpus) -> tuple[str, str]:
+    """Documents with this text or a near copy of it: those of its cluster, or of its content."""
+    rows = corpus.table("documents", schema.DOCUMENTS)
+    clusters = corpus.table("clusters", schema.CLUSTERS)
+    copies = f"select content_hash, count(*) as documents from {rows} group by 1"
+    return (
+        "left join (select content_hash, sum(documents) over (partition by "
+        "coalesce(cluster, content_hash))::bigint as documents "
+        f"from ({copies}) left join {clusters} as found using (content_hash)) as family "
+        "on family.content_hash = d.content_hash",
+        "family.documents",
+    )
+
+
 def _held_contents(corpus: Corpus) -> str:
     sets = corpus.table("heldout/documents", schema.HELDOUT)
     matches = corpus.table("heldout/matches", schema.HELDOUT_MATCHES)
@@ -151,6 +165,7 @@ DERIVATIONS: Mapping[str, Callable[[Corpus], tuple[str, str]]] = {  # -> (join, 
     "heldout": _heldout,
     "duplicate": _duplicate,
     "near_duplicate": _near_duplicate,
+    "cluster_size": _cluster_size,
 }
 
 
