@@ -34,7 +34,7 @@ def kept(
     """The texts that stay, the most preferred first (default: by content hash)."""
     numbers = corpus_parts.write(root, parts)
     for part in numbers:
-        sweep(root, part, {"sign": near.sign(root, NEAR, part)}, NEAR.ngram)
+        sweep(root, part, {"sign": near.sign(root, NEAR, part)}, NEAR.ngram, ("url",))
     for partition in range(partitions):
         near_join.forest(root, NEAR, numbers, partition, partitions)
     near_join.join(root, partitions)
