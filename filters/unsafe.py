@@ -37,6 +37,7 @@ from filters.segments import Texts
 
 CATEGORIES = ("pornography", "gambling", "violence", "hate", "fraud")
 ALONE, TOGETHER, ORDINARY = "alone", "together", "ordinary"
+LDNOOBW = "LDNOOBW"  # origin, with a language: the list of bad words that C4 has
 HALF = 8.0  # hits in 1,000 words
 SINGLE = 0.75
 FEWEST_WORDS = 50
@@ -44,7 +45,7 @@ NEAR = 200  # bytes: 66 Han characters, or 35 words
 
 FILE = Path(__file__).with_name("words") / "unsafe.tsv"
 FILES = (str(FILE), str(disguises.FILE), *PHRASE_FILES)
-SCORE = pa.float32()
+SCORE, COUNT = pa.float32(), pa.int32()
 COLUMNS: dict[str, Signal] = {
     **{
         name: Signal(
@@ -56,6 +57,10 @@ COLUMNS: dict[str, Signal] = {
     "words": Signal(
         pa.list_(pa.string()), "phrases", "category:phrase, at most 8, most frequent first", "assay"
     ),
+    "num_pornography": Signal(COUNT, "phrases", "hits of pornography", "assay"),
+    "num_bad_words": Signal(
+        COUNT, "phrases", "of the list LDNOOBW, of any strength", "datatrove C4BadWordsFilter"
+    ),
 }
 
 
@@ -63,6 +68,7 @@ class Entries(NamedTuple):
     names: list[str]  # category:phrase
     categories: npt.NDArray[np.int64]  # number in CATEGORIES
     alone: npt.NDArray[np.bool_]
+    bad_words: npt.NDArray[np.bool_]  # on the list LDNOOBW, or holds a word of it
     automaton: Automaton
 
 
@@ -71,16 +77,26 @@ def entries(path: Path = FILE) -> Entries:
     rows = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
     counted = [row for row in rows if row[2] != ORDINARY]
     categories = [CATEGORIES.index(row[1]) for row in counted]
+    bad_words = {disguises.name(row[0]) for row in counted if row[3].startswith(LDNOOBW)}
     return Entries(
         [f"{row[1]}:{disguises.name(row[0])}" for row in counted],
         np.array(categories),
         np.array([row[2] == ALONE for row in counted]),
+        np.array([bool(bad_words.intersection(_parts(row[0]))) for row in counted]),
         automaton(
             disguises.forms([row[0] for row in counted]),
             categories,
             [row[0] for row in rows if row[2] == ORDINARY],
         ),
     )
+
+
+def _parts(entry: str) -> set[str]:
+    """The phrases that stand in an entry: its words in a row, its Han characters."""
+    phrase = disguises.name(entry)
+    pieces, space = (phrase.split(), " ") if phrase.isascii() else (list(phrase), "")
+    ends = range(1, len(pieces) + 1)
+    return {space.join(pieces[first:end]) for end in ends for first in range(end)}
 
 
 def measure(texts: Texts, columns: Mapping[str, pa.Array]) -> Mapping[str, pa.Array | np.ndarray]:
@@ -93,18 +109,23 @@ def measure(texts: Texts, columns: Mapping[str, pa.Array]) -> Mapping[str, pa.Ar
 
     def per_category(of: npt.NDArray[np.int64], which: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
         cells = of * num_categories + known.categories[which]
-        counts = np.bincount(cells, minlength=num_texts * num_categories)
-        return counts.reshape(num_texts, num_categories)
+        times = np.bincount(cells, minlength=num_texts * num_categories)
+        return times.reshape(num_texts, num_categories)
 
     different = distinct(texts_of, entries_of, len(known.names))
     words = np.maximum(np.diff(texts.segments.words.offsets), FEWEST_WORDS)
-    density = 1000 * per_category(texts_of, entries_of) / words[:, None]
+    counts = per_category(texts_of, entries_of)
+    density = 1000 * counts / words[:, None]
     scores = density / (density + HALF)
     scores = np.where(per_category(*different) == 1, SINGLE * scores, scores).astype(np.float32)
     return {
         **{name: scores[:, i].copy() for i, name in enumerate(CATEGORIES)},
         "score": scores.max(axis=1, initial=0),
         "words": listed(*different, known.names, num_texts),
+        "num_pornography": counts[:, CATEGORIES.index("pornography")].astype(np.int32),
+        "num_bad_words": np.bincount(
+            found.texts[known.bad_words[found.entries]], minlength=num_texts
+        ).astype(np.int32),
     }
 
 

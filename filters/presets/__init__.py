@@ -18,7 +18,7 @@ from __future__ import annotations
 import difflib
 import re
 
-from filters.presets.c4 import C4, MC4
+from filters.presets.c4 import C4, C4_BAD_WORDS, MC4
 from filters.presets.chinese_web_text import CHINESE_WEB_TEXT
 from filters.presets.data_juicer import BLOOM, JUICER_C4, JUICER_CC, JUICER_ZH
 from filters.presets.faithful import FAITHFUL
@@ -49,6 +49,7 @@ __all__ = [
 RECIPES: dict[str, tuple[Rule, ...]] = {
     "gopher": GOPHER,
     "c4": C4,
+    "c4_bad_words": C4_BAD_WORDS,
     "mc4": MC4,
     "refinedweb": REFINEDWEB,
     "dclm": DCLM,

@@ -12,6 +12,23 @@ _MC4 = "mC4, Xue et al. 2020, section 3.1"
 
 LOREM_IPSUM = Rule("c4.num_lorem_ipsum", {"en": most(0, _PAPER), "zh": most(0, _PAPER)})
 
+# datatrove C4BadWordsFilter. A preset by itself, as it is a filter by itself there: FineWeb runs C4
+# without it.
+C4_BAD_WORDS: tuple[Rule, ...] = (
+    Rule(
+        "unsafe.num_bad_words",
+        {
+            "en": most(0, f"{_PAPER}: no word of LDNOOBW"),
+            "zh": most(
+                0,
+                f"{_PAPER}: no word of LDNOOBW",
+                "at borders of words, and none of one character: there 路口交通 and 奶 drop the "
+                "page, and only 性 is let pass",
+            ),
+        },
+    ),
+)
+
 C4: tuple[Rule, ...] = (
     Rule(
         "c4.sentences_after",
@@ -38,4 +55,5 @@ MC4: tuple[Rule, ...] = (
         "lang_score", {"en": least(0.7, f"{_MC4}; of cld3"), "zh": least(0.7, f"{_MC4}; of cld3")}
     ),
     LOREM_IPSUM,
+    *C4_BAD_WORDS,
 )

@@ -24,6 +24,17 @@ CHINESE_WEB_TEXT: tuple[Rule, ...] = (
         },
     ),
     Rule(
+        "language_mix.hant_share",
+        {
+            "zh": most(
+                0.5,
+                f"{_CODE}: what zhconv makes simplified is dropped",
+                "of characters in traditional paragraphs: there one character drops the page, 乾 "
+                "and 著 too",
+            )
+        },
+    ),
+    Rule(
         "repeats.word_13_gram_share",
         {"zh": most(0.5, _CODE, "13 Han in a row; it leaves out the last 13-gram")},
     ),

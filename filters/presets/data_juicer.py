@@ -14,6 +14,7 @@ _CC = "redpajama-cc-2023-06-refine.yaml"
 _BLOOM = "bloom-oscar.yaml"
 _ZH = "alpaca-cot-zh-refine.yaml"
 _NO_SPACES = "no maximum: Chinese without spaces is above it"
+_PER_CHARACTER = "1.6 characters for a word"
 _UNICODE = "by Unicode's classes: its list has 上, 士, ー and some full-width marks"
 
 
@@ -47,6 +48,17 @@ def _repeated(maximum: float, en: float, source: str) -> Rule:
     carried = f"{maximum:g} of ten characters at every place; here of words in a row that have ten"
     bounds = {"en": most(en, source, carried), "zh": most(maximum, source)}
     return Rule("repeats.char_10_gram_share", bounds)
+
+
+def _flagged(maximum: float, source: str) -> Rule:
+    carried = "48 of the 68 English words of its list (BigScience) are on ours; as whole phrases"
+    bounds = {
+        "en": most(maximum, source, carried),
+        "zh": most(
+            maximum / HAN_PER_WORD, source, f"ours of pornography for its list; {_PER_CHARACTER}"
+        ),
+    }
+    return Rule("unsafe.num_pornography", bounds, per="gopher.num_words")
 
 
 JUICER_C4: tuple[Rule, ...] = (
@@ -88,6 +100,7 @@ JUICER_CC: tuple[Rule, ...] = (
     ),
     _words(20, 11_529, _CC),
     Rule("repeats.word_10_gram_share", _same(0.2962, _CC)),
+    _flagged(0.0015, _CC),
 )
 
 BLOOM: tuple[Rule, ...] = (
@@ -99,10 +112,16 @@ BLOOM: tuple[Rule, ...] = (
         {"en": most(0.19, _BLOOM), "zh": off("5 characters are 3 words: laws repeat them")},
     ),
     Rule("chars.special_share", _same(0.4, _BLOOM, _UNICODE)),
+    _flagged(0.01, _BLOOM),
 )
 
 JUICER_ZH: tuple[Rule, ...] = (
     Rule("chars.alnum_share", {"zh": least(0.1, _ZH)}),
     Rule("repeats.char_10_gram_share", {"zh": most(0.6, _ZH)}),
     Rule("num_chars", {"zh": least(10, _ZH)}),
+    Rule(
+        "unsafe.num_pornography",
+        {"zh": _flagged(0.017, _ZH).bounds["zh"]},
+        per="gopher.num_words",
+    ),
 )

@@ -12,6 +12,7 @@ from filters.presets.rules import HAN_PER_WORD, Bound, Rule, least, most, off
 
 _FINEWEB = "Penedo et al. 2024, section 3.5"
 _KEYS = {"zh": "cmn", "zh-yue": "yue", "zh-lzh": "lzh"}
+_GLOTLID = off("FineWeb2: thresholds of .692, .412, .386 are of GlotLID's probability")
 _STRIPPED = "lines are stripped: with CRLF or an ideographic space no line ended in punctuation"
 
 
@@ -36,6 +37,13 @@ _NEWLINES = _fitted(
 _DUP_CHARS = _fitted("dup_line_chars", (0.1, 0.1, 0.1), 1)
 
 FINEWEB: tuple[Rule, ...] = (
+    Rule(
+        "lang_score",
+        {
+            "en": least(0.65, "Penedo et al. 2024, base filtering: fastText, lid.176"),
+            "zh": _GLOTLID,
+        },
+    ),
     Rule(
         "fineweb.punctuation_line_share",
         {"en": least(0.12, _FINEWEB, _STRIPPED), **_PUNCTUATION},
@@ -63,7 +71,7 @@ _PAST = (
 )
 
 FINEWEB2: tuple[Rule, ...] = (
-    Rule("lang_score", {"zh": off("thresholds of .692, .412, .386 are of GlotLID's probability")}),
+    Rule("lang_score", {"zh": _GLOTLID}),
     Rule("gopher.num_words", {"zh": NUM_WORDS.bound("zh")}),
     Rule("gopher.mean_word_length", {"zh": ONE_CHARACTER}),
     *(Rule(rule.signal, {"zh": rule.bound("zh")}) for rule in (*SYMBOLS, BULLETS, ELLIPSES)),
@@ -80,9 +88,22 @@ FINEWEB2: tuple[Rule, ...] = (
         "gopher.num_stop_words",
         {
             "zh": least(2, "FineWeb2 cmn_Hani, stopwords", "为 and 為 are one word, · is none"),
-            "zh-yue": off("its list (嘅 係 喺 ...) is what `lang_variant` knows Cantonese by"),
-            "zh-lzh": off("its list (之 以 其 也 ...) is what `lang_variant` knows it by"),
+            "zh-yue": off("its own list, below"),
+            "zh-lzh": off("its own list, below"),
         },
+    ),
+    *(
+        Rule(
+            f"fineweb.num_{name}_words",
+            {
+                "zh": off(f"a list for {name}"),
+                f"zh-{name}": least(2, f"FineWeb2 {name}_Hani, stopwords", correction),
+            },
+        )
+        for name, correction in (
+            ("yue", "without 香港 and 可以, which are two words here"),
+            ("lzh", "為 and 为 are one word"),
+        )
     ),
     Rule("gopher.dup_line_share", _fitted("dup_line_frac", (0.287, 0.442, 0.261), 1)),
     Rule(

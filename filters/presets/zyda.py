@@ -11,14 +11,16 @@ from filters.presets.rules import Bound, Rule, least, most
 
 _CODE = "Zyda filtering.py"
 _DENSER = "three characters of English for one of Chinese"
+_SEXUAL = "hits of `unsafe` for 16 English words of its own, which no Chinese text has"
 
 
 def _same(maximum: float, correction: str = "") -> dict[str, Bound]:
     return {"en": most(maximum, _CODE, correction), "zh": most(maximum, _CODE, correction)}
 
 
-def _per_char(signal: str, maximum: float) -> Rule:
-    bounds = {"en": most(maximum, _CODE), "zh": most(3 * maximum, _CODE, _DENSER)}
+def _per_char(signal: str, maximum: float, correction: str = "") -> Rule:
+    denser = f"{correction}; {_DENSER}" if correction else _DENSER
+    bounds = {"en": most(maximum, _CODE, correction), "zh": most(3 * maximum, _CODE, denser)}
     return Rule(signal, bounds, per="num_chars")
 
 
@@ -38,4 +40,7 @@ ZYDA: tuple[Rule, ...] = (
     _per_char("markup.num_www", 0.01),
     _per_char("markup.num_tags", 0.03),
     _per_char("markup.num_json_keys", 0.002),
+    Rule("unsafe.num_pornography", _same(10, _SEXUAL)),
+    _per_char("unsafe.num_pornography", 0.001, _SEXUAL),
+    _per_char("unsafe.num_bad_words", 0.0025, "the words of LDNOOBW for 11 of its own"),
 )

@@ -72,3 +72,12 @@ def test_tables_are_printed(tmp_path: Path) -> None:
     assert "| zh | utf-8 as gb18030 | 3 | 1.000 | 1.000 |" in done
     assert "| ai | zh | essay | 35 |" in done
     assert LAW[:10] not in done
+
+
+@pytest.mark.usefixtures("modules")
+def test_gbk_read_as_latin_1_is_damaged() -> None:
+    from human_texts import is_gbk_as_latin_1
+
+    assert is_gbk_as_latin_1(LAW.encode("gb18030").decode("latin-1"))
+    for text in (LAW, PROSE, "élève à l'école, où l'été fut très sévère", ""):
+        assert not is_gbk_as_latin_1(text)

@@ -6,7 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from filters.gopher import BULLETS, STOP_WORDS
+from filters.gopher import BULLETS
+from filters.stop_words import STOP_WORDS
 from filters.text import CLASSES, LETTER, lines, paragraphs, words
 
 _ASCII_LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}

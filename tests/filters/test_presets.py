@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from filters import language
-from filters.gopher import STOP_WORDS
 from filters.presets import LEFT_OUT, RECIPES, expression, needs, reasons
 from filters.segments import Texts
 from filters.signals import GROUPS
+from filters.stop_words import STOP_WORDS
 from pipeline.settings import Kind
 
 # Sound text of each language and kind of Chinese: it passes every rule.
@@ -27,7 +27,7 @@ EN = (
     "We had no wish to ask him twice while our feet were cold.\n"
     "In the evening a boat came round from town with bread, candles and two letters. Its owner "
     "wanted no money; he only asked us whether our bridge was still standing. Half of it was, so "
-    "he tied up there and stayed for supper."
+    "he moored there and stayed for supper."
 )
 ZH = (
     "夜里河水涨了，到早上低处的田已经淹没在水中。我们把羊赶到山上，孩子们拿着能带走之物跟在后面，"
@@ -112,8 +112,9 @@ KINDS_ZH = {
 # (name of a rule, side of its bound) -> what makes sound text fail it.
 Break = Callable[[str], str]
 _CYCLE = " please read much more" * 100 + "请看全文" * 100  # four words, over and over
+_LISTED = {char for entries in STOP_WORDS.values() for entry in entries for char in entry}
 _BARE = "".join(  # many characters, none of them a mark or a stop word
-    char for i in range(900) if (char := chr(0x4E00 + 7 * i)) not in "".join(STOP_WORDS["zh"])
+    char for i in range(900) if (char := chr(0x4E00 + 7 * i)) not in _LISTED
 )
 BREAKS: dict[tuple[str, str], Break] = {
     ("gopher.num_words", "min"): lambda text: text[:8],
@@ -126,6 +127,10 @@ BREAKS: dict[tuple[str, str], Break] = {
     ("gopher.ellipsis_line_share", "max"): lambda text: text.replace("\n", "……\n") + "……",
     ("gopher.alpha_word_share", "min"): lambda text: text + " 17" * 400,
     ("gopher.num_stop_words", "min"): lambda text: "zebra " * 99 + _BARE,
+    **{
+        (f"fineweb.num_{name}_words", "min"): lambda text: "zebra " * 99 + _BARE
+        for name in ("yue", "lzh")
+    },
     ("gopher.dup_line_share", "max"): lambda text: text + "\n展开" * 30,
     ("gopher.dup_paragraph_share", "max"): lambda text: text + "\n\n展开" * 30,
     ("gopher.dup_line_char_share", "max"): lambda text: f"{text}\n" * 9,
@@ -172,6 +177,12 @@ BREAKS: dict[tuple[str, str], Break] = {
     ("repeats.word_5_gram_share", "max"): lambda text: text * 4,
     ("repeats.word_10_gram_share", "max"): lambda text: text * 4,
     ("repeats.word_13_gram_share", "max"): lambda text: text * 4,
+    ("language_mix.hant_share", "max"): lambda text: f"{text}\n\n" + "這個問題還沒有解決。" * 199,
+    ("unsafe.num_bad_words", "max"): lambda text: f"{text} porn 色情片",
+    ("unsafe.num_bad_words / num_chars", "max"): lambda text: text + " porn 色情片" * 60,
+    ("unsafe.num_pornography", "max"): lambda text: text + " pornhub 裸聊" * 60,
+    ("unsafe.num_pornography / num_chars", "max"): lambda text: text + " pornhub 裸聊" * 60,
+    ("unsafe.num_pornography / gopher.num_words", "max"): lambda text: text + " pornhub 裸聊" * 60,
     ("markup.url_chars / num_chars", "max"): lambda text: f"{text} https://a.cn/{'x' * 900}",
     ("markup.num_xml", "max"): lambda text: text + " xml" * 11,
     ("markup.num_urls / num_chars", "max"): lambda text: text + " https://a.cn" * 9,
@@ -317,7 +328,7 @@ def test_bounds_are_inclusive() -> None:
 def test_needs_and_unknown_preset() -> None:
     assert needs("gopher") == {"language", "gopher"}
     assert needs("fineweb") == {"language", "gopher", "fineweb"}
-    assert needs("zyda") == {"language", "gopher", "c4", "chars", "markup"}
+    assert needs("zyda") == {"language", "gopher", "c4", "chars", "markup", "unsafe"}
     with pytest.raises(ValueError, match="no preset 'gofer'; did you mean 'gopher'. presets: gop"):
         expression("gofer")
 

@@ -116,6 +116,15 @@ def test_words_beside_decide_where_a_number_alone_does_not() -> None:
     assert found(f'aws_secret_access_key = "{secret}"') == [("secret", secret)]
 
 
+def test_heads_of_sections_are_no_machines() -> None:  # 66 of 70 in PostgreSQL's manual
+    text = "24.2.2.1. Standard\n  36.7.2.1. The area\nIt ran on 61.135.169.121. Then it broke.\n"
+    assert found(text) == [("ipv4", "61.135.169.121")]
+    assert found("61.135.169.121\n61.135.169.122 is down.") == [
+        ("ipv4", "61.135.169.121"),
+        ("ipv4", "61.135.169.122"),
+    ]
+
+
 def test_replacements_depend_on_the_kind_alone() -> None:
     texts = pa.array(["13912345670或010-62345678", "a@b.cn; c@d.org"])
     after = applied(texts, privacy.find(Texts(texts), {})).to_pylist()

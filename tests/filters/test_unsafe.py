@@ -89,3 +89,19 @@ def test_the_list() -> None:
     assert {row[2] for row in rows} == {"alone", "together", "ordinary"}
     assert {row[3] for row in rows} == {"own", "LDNOOBW en", "LDNOOBW zh", "jionlp"}
     assert len({row[0] for row in rows}) == len(rows)
+
+
+@pytest.mark.parametrize(
+    ("text", "num_bad_words", "num_pornography"),
+    [
+        ("a cock crew", 1, 0),  # of LDNOOBW, and counts as pornography only beside another
+        ("hot anal sex", 1, 1),  # an entry of our own that holds a word of LDNOOBW
+        ("onlyfans", 0, 1),  # our own
+        ("婊子", 1, 0),
+        ("十字路口交通，做爱国者", 0, 0),
+        ("", 0, 0),
+    ],
+)
+def test_counts_for_published_rules(text: str, num_bad_words: int, num_pornography: int) -> None:
+    found = scores(text)
+    assert (found["num_bad_words"], found["num_pornography"]) == (num_bad_words, num_pornography)
