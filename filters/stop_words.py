@@ -12,8 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from filters.names import Keys, Positions
-from filters.pieces import Words
-from filters.wordruns import word_hash
+from filters.wordruns import Words, word_hash
 from kernels.compile import kernel
 
 # en: table A1 of Gopher. zh, yue, lzh: `stopwords` of FineWeb2's configs cmn_Hani, yue_Hani and
