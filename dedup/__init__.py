@@ -1,1 +1,1 @@
-"""The same text twice: shingles, MinHash, bands, verified pairs, held-out contamination."""
+"""The same text twice: shingles, MinHash, bands, verified pairs, held-out and evaluation text."""

@@ -46,7 +46,7 @@ def build_index(hashes: Hashes, offsets: Offsets, least: float) -> Index:
     bits = max(1, (num // 4).bit_length())  # two to four entries have the same
     entries, late = np.empty(num, np.uint64), [np.empty(0, np.uint64)]
     counts = np.zeros(1 << bits, np.int64)
-    early = _bitmap(EARLY_BITS * num)
+    early = bitmap_of(EARLY_BITS * num)
     limit, ends = border(least), _ends_of_heads(hashes, offsets, least)
     size = 0
     for some, texts in _by_hash(hashes, offsets):
@@ -57,7 +57,7 @@ def build_index(hashes: Hashes, offsets: Offsets, least: float) -> Index:
         mark(some[some < limit], early)
         late.append(some[(some >= limit) & (some <= ends[texts])])
     late_hashes = np.concatenate(late)
-    late_bitmap = _bitmap(LATE_BITS * len(late_hashes))
+    late_bitmap = bitmap_of(LATE_BITS * len(late_hashes))
     mark(late_hashes, late_bitmap)
     directory = np.append(0, np.cumsum(counts)).astype(np.uint32)
     return Index(hashes, offsets, entries, directory, early, late_bitmap, np.array([least]))
@@ -86,7 +86,7 @@ def _ends_of_heads(hashes: Hashes, offsets: Offsets, least: float) -> Hashes:
     return ends
 
 
-def _bitmap(num_bits: int) -> npt.NDArray[np.uint8]:
+def bitmap_of(num_bits: int) -> npt.NDArray[np.uint8]:
     """At least so many bits, a power of two; what nobody marks or asks for takes no memory."""
     return np.zeros(1 << (max(8, num_bits).bit_length() - 3), np.uint8)
 

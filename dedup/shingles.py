@@ -27,10 +27,10 @@ Hashes = npt.NDArray[np.uint64]
 Offsets = npt.NDArray[np.int64]
 Array = npt.NDArray[Any]  # inside kernels, which numba types by what they are called with
 
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio, odd: spreads letters upward
-_BASE = np.uint64(0xD1342543DE82EF95)  # of the polynomial over words; odd (Steele & Vigna 2021)
-_BASE_2 = np.uint64(0xA0761D6478BD642F)  # of the second one; odd, a prime of wyhash
-_START = np.uint64(0x2545F4914F6CDD1D)  # hash of the empty word
+MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio, odd: spreads letters upward
+BASE = np.uint64(0xD1342543DE82EF95)  # of the polynomial over words; odd (Steele & Vigna 2021)
+BASE_2 = np.uint64(0xA0761D6478BD642F)  # of the second one; odd, a prime of wyhash
+START = np.uint64(0x2545F4914F6CDD1D)  # hash of the empty word
 
 
 def shingles(texts: pa.Array, ngram: int = 5) -> tuple[Hashes, Offsets]:
@@ -107,30 +107,30 @@ def _hash_words(
     data: Array, i: int, end: int, table: Array, expansions: Array, out: Array, size: int
 ) -> int:
     """Append the hash of every word of `data[i:end]` to `out[:size]`; return the new size."""
-    word = _START
+    word = START
     while i < end:
         if data[i] < 0x80:
             entry = table[data[i]]
             i += 1
             while entry > 0:  # letters of an ASCII word: the short way through the loop
-                word = (word ^ np.uint64(entry)) * _MULTIPLIER
+                word = (word ^ np.uint64(entry)) * MULTIPLIER
                 if i == end or data[i] >= 0x80:
                     break
                 entry = table[data[i]]
                 i += 1
-            if entry == BREAK and word != _START:
+            if entry == BREAK and word != START:
                 out[size] = mix(word)
                 size += 1
-                word = _START
+                word = START
             continue
-        code, i = _decode(data, i, end)
+        code, i = decode(data, i, end)
         entry = table[code]
         while entry >= ONE:  # Han and kana: likewise
-            if word != _START:
+            if word != START:
                 out[size] = mix(word)
                 size += 1
-                word = _START
-            out[size] = mix((_START ^ np.uint64(entry)) * _MULTIPLIER)
+                word = START
+            out[size] = mix((START ^ np.uint64(entry)) * MULTIPLIER)
             size += 1
             if i + 2 >= end or data[i] < 0xE0 or data[i] >= 0xF0:
                 entry = NOTHING
@@ -144,20 +144,20 @@ def _hash_words(
             entry = expansions[at]
         while True:
             if 0 < entry < ONE:
-                word = (word ^ np.uint64(entry)) * _MULTIPLIER
+                word = (word ^ np.uint64(entry)) * MULTIPLIER
             elif entry != NOTHING:
-                if word != _START:
+                if word != START:
                     out[size] = mix(word)
                     size += 1
-                    word = _START
+                    word = START
                 if entry >= ONE:
-                    out[size] = mix((_START ^ np.uint64(entry)) * _MULTIPLIER)
+                    out[size] = mix((START ^ np.uint64(entry)) * MULTIPLIER)
                     size += 1
             if at == last:
                 break
             at += 1
             entry = expansions[at]
-    if word != _START:
+    if word != START:
         out[size] = mix(word)
         size += 1
     return size
@@ -165,13 +165,13 @@ def _hash_words(
 
 @inner_kernel
 def _decode3(data: Array, i: int) -> tuple[int, int]:
-    """`_decode` of three bytes that are all there."""
+    """`decode` of three bytes that are all there."""
     code = int(data[i] & 0x0F) << 12 | int(data[i + 1] & 0x3F) << 6 | int(data[i + 2] & 0x3F)
     return code, i + 3
 
 
 @kernel
-def _decode(data: Array, i: int, end: int) -> tuple[int, int]:
+def decode(data: Array, i: int, end: int) -> tuple[int, int]:
     """The code point of two to four bytes at `i`, and where the next one is.
 
     Arrow text is valid UTF-8; what is not gives wrong code points, never a read outside.
@@ -193,8 +193,8 @@ def _hash_of(words: Array, begin: int, end: int) -> tuple[np.uint64, np.uint64]:
         return np.uint64(0), np.uint64(0)
     first = second = np.uint64(end - begin)
     for i in range(begin, end):
-        first = first * _BASE + words[i]
-        second = second * _BASE_2 + words[i]
+        first = first * BASE + words[i]
+        second = second * BASE_2 + words[i]
     return mix(first), mix(second)
 
 
@@ -210,13 +210,13 @@ def _roll(words: Array, begin: int, end: int, ngram: int) -> int:
     power = np.uint64(1)  # BASE ** (n - 1): what the oldest word is multiplied by
     total = np.uint64(0)
     for i in range(n):
-        total = total * _BASE + words[begin + i]
+        total = total * BASE + words[begin + i]
         if i > 0:
-            power *= _BASE
+            power *= BASE
     for i in range(begin, end - n):
         oldest = words[i]
         words[i] = mix(total + np.uint64(n))
-        total = (total - oldest * power) * _BASE + words[i + n]
+        total = (total - oldest * power) * BASE + words[i + n]
     words[end - n] = mix(total + np.uint64(n))
     return end - n + 1
 

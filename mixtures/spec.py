@@ -122,7 +122,12 @@ def _require_edits(path: Path, mixture: Mixture, corpus: str, root: Path) -> Non
 
     name = unknown[0]
     hint = suggestion(name, known or EDITORS)
-    if name in EDITORS:
+    if name == "contamination":
+        hint = (
+            "name evaluation sets (`decontaminate`) and `edits: [contamination]` in its "
+            "corpus.yaml and call `assay prepare`"
+        )
+    elif name in EDITORS:
         wanted = ", ".join([*known, name])
         hint = f"add `edits: [{wanted}]` to its corpus.yaml and call `assay prepare`"
     raise ConfigError(f"{path}: key `edits`: corpus {corpus!r} has no edits {name!r}; {hint}")

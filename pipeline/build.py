@@ -4,7 +4,7 @@ Text never travels: a step reads files of the corpus and writes files of the cor
 meets in GroupByKey as part numbers; the packed key files stay where they are.
 
     shards -> ingest -> language -> nominees               (one worker, one part)
-           -> heldout                                      (a join: of all parts)
+           -> heldout, evaluation_items                    (joins: of all parts, of given files)
            -> sweep: signals, tokens, signatures, matches  (one pass over the text of a part)
            -> forest (by partition) -> components -> candidates -> pairs (by partition)
 """
@@ -37,6 +37,8 @@ def build(pipeline: beam.Pipeline, job: Job, lanes: int | None = None) -> None:
     shards |= "Language" >> beam.Map(_sweep, job, LANGUAGE).with_output_types(Shard)
     shards |= "Nominees" >> beam.Map(_part, job, "nominees").with_output_types(Shard)
     chosen = shards | "Join heldout" >> Join(job, "heldout")
+    for name in job.chosen:
+        chosen |= f"Join {name}" >> Join(job, name)
     listed = chosen | "Parts to sweep" >> AllShards(job, "sweep", lanes)
     swept = listed | "Sweep" >> beam.Map(_sweep, job, job.sweep).with_output_types(Shard)
     forests = swept | "Join forest" >> Join(job, "forest")

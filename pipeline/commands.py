@@ -136,7 +136,7 @@ def report(argv: list[str]) -> int:
         prog="assay report",
         description="What became of the input of a corpus; what the rules of a preset would drop.",
         epilog="examples:\n  assay report runs/web\n  assay report runs/web --rules gopher\n"
-        "  assay report runs/web --html report.html",
+        "  assay report runs/web --contamination\n  assay report runs/web --html report.html",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("corpus", help="folder or URL of a corpus")
@@ -154,6 +154,11 @@ def report(argv: list[str]) -> int:
         help="one phrase over few domains, one template, one text in many copies (reads all text)",
     )
     how.add_argument(
+        "--contamination",
+        action="store_true",
+        help="evaluation items that stand in documents, and those that cannot be found",
+    )
+    how.add_argument(
         "--html",
         type=Path,
         metavar="FILE",
@@ -161,7 +166,7 @@ def report(argv: list[str]) -> int:
     )
     arguments = parser.parse_args(argv)
     from pipeline.report import funnel, summary
-    from pipeline.seeing import page, rules
+    from pipeline.seeing import contamination, page, rules
     from pipeline.seeing.alarms import alarms
 
     with reading(arguments.corpus) as root:
@@ -173,6 +178,8 @@ def report(argv: list[str]) -> int:
                 print("\n".join(told) or f"{preset}: no rules for any language of the corpus")
         elif arguments.alarms:
             print("\n".join(alarms(root)) or "no alarm")
+        elif arguments.contamination:
+            print("\n".join(contamination.report(root)))
         elif arguments.html is not None:
             with replacing(arguments.html) as temporary:
                 temporary.write_text(page.page(root), "utf-8")

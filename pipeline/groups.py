@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import importlib.util
 from collections.abc import Callable
+from pathlib import Path
 
 from filters import (
     addresses,
@@ -26,6 +27,7 @@ from pipeline import schema
 from pipeline.config import ConfigError, suggestion
 from pipeline.fingerprint import versions
 from pipeline.settings import CorpusSettings
+from pipeline.transforms import decontaminate
 
 # Measured of every corpus: what the engine's speed is stated with.
 DEFAULT = ("language", "gopher", "c4", "fineweb")
@@ -113,6 +115,13 @@ def _urls(settings: CorpusSettings) -> dict[str, Group]:
     }
 
 
+def _contamination(settings: CorpusSettings) -> dict[str, Group]:
+    if not settings.decontaminate.sets:
+        return {}
+    root = Path(settings.output or "")  # stages.py knows better where the index is
+    return {decontaminate.NAME: decontaminate.group(root, settings.decontaminate)}
+
+
 # Key of corpus.yaml -> what makes its groups: name -> group, in order.
 MAKERS: dict[str, Callable[[CorpusSettings], dict[str, Group]]] = {
     "faithful": _faithful,
@@ -120,6 +129,7 @@ MAKERS: dict[str, Callable[[CorpusSettings], dict[str, Group]]] = {
     "classifiers": _classifiers,
     "perplexity": _perplexity,
     "lists": _lists,
+    "decontaminate": _contamination,
 }
 
 
@@ -152,9 +162,18 @@ def editors(settings: CorpusSettings) -> dict[str, Editor]:
     """Name -> editor, in the order of `edits`.
 
     Raises:
-        ConfigError: no editor of that name.
+        ConfigError: no editor of that name, or none without another key.
     """
+    known = dict(EDITORS)
+    if settings.decontaminate.sets:
+        root = Path(settings.output or "")
+        known[decontaminate.NAME] = decontaminate.editor(root, settings.decontaminate)
     for name in settings.edits:
-        if name not in EDITORS:
-            raise ConfigError(f"key `edits`: no edits {name!r}; {suggestion(name, EDITORS)}")
-    return {name: EDITORS[name] for name in settings.edits}
+        if name == decontaminate.NAME and name not in known:
+            raise ConfigError(
+                f"key `edits`: {name!r} takes out evaluation items, of which there are none; name "
+                "sets, as in `decontaminate: {sets: {gsm8k: evals/gsm8k/*.jsonl}}`"
+            )
+        if name not in known:
+            raise ConfigError(f"key `edits`: no edits {name!r}; {suggestion(name, known)}")
+    return {name: known[name] for name in settings.edits}

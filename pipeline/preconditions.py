@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 
 from filters import classifier, language, lists, perplexity, url_lists
-from pipeline import given, objects
+from pipeline import evaluation_items, given, objects
 from pipeline.config import ConfigError
 from pipeline.groups import editors, groups
 from pipeline.settings import CorpusSettings
@@ -33,7 +33,7 @@ def check(settings: CorpusSettings) -> None:
 
     Raises:
         ConfigError: an unknown signal group, edits or language, no such extractor, model, list
-            or `independent` file.
+            `independent` file or evaluation set.
     """
     if settings.output is not None and objects.is_url(settings.output):
         objects.require_writable(settings.output)
@@ -67,6 +67,7 @@ def check(settings: CorpusSettings) -> None:
                 url_lists.table(files)  # what it makes is kept for the workers
         except ValueError as error:
             raise ConfigError(f"key `urls.{key}`: {error}") from None
+    evaluation_items.first_items(settings.decontaminate)
     try:
         given.independent_version(settings.heldout)
     except OSError as error:

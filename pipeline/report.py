@@ -147,6 +147,13 @@ def summary(root: Path) -> str:
         f"  {'tokens':<28}{stages['tokens']['totals']['tokens']:>12,}  "
         f"of all documents; vocabulary {tokenizer['vocab_size']:,}, {tokenizer['engine']}"
     )
+    if "evaluation_items" in stages:
+        found = stages["evaluation_items"]["totals"]
+        blind = found["items"] - found["matchable"]
+        lines.append(
+            f"  {'evaluation items':<28}{found['items']:>12,}  {blind:,} of them cannot be found; "
+            "`assay report --contamination` names them, and what was found"
+        )
     pairs = stages["pairs"]["totals"]["pairs"]
     lines.append(f"  {'near-duplicate pairs':<28}{pairs:>12,}")
     cpu = {stage: s["cpu_seconds"] for stage, s in stages.items()}

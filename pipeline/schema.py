@@ -127,6 +127,19 @@ HELDOUT_MATCHES = pa.schema(
     ]
 )
 
+# Evaluation items that are looked for; those with the same words are one entry of the index.
+EVALUATION_ITEMS = pa.schema(
+    [
+        ("set", pa.string()),
+        ("item", pa.string()),  # file:line
+        ("entry", pa.int32()),
+        ("num_words", pa.int32()),  # of the folded view: dedup/folding.py
+        # Why it cannot be found: empty, short (no n-gram), shared (its n-grams stand in more than
+        # ten items); or ""
+        ("unmatched", pa.string()),
+        ("excerpt", pa.string()),
+    ]
+)
 
 # Token counts of a shard, row-aligned with its documents; the ids stand in an Arrow file beside.
 TOKEN_COUNTS = pa.schema(

@@ -109,6 +109,49 @@ class Urls(Settings):
     allow: tuple[str, ...] = ()  # what stands here is not blocked
 
 
+class EvaluationSet(Settings):
+    """Items of an evaluation, one a line of JSONL."""
+
+    files: tuple[str, ...] = Field(min_length=1)  # globs, local or of a store
+    # The fields of an item: the first is the question, others go with it. Default: those that it
+    # has of pipeline/evaluation_items.py QUESTIONS and OTHERS
+    fields: tuple[str, ...] = ()
+
+    @field_validator("files", "fields", mode="before")
+    @classmethod
+    def _one_word(cls, named: object) -> object:
+        return [named] if isinstance(named, str) else named
+
+
+def _evaluation_set(value: object) -> object:
+    return {"files": value} if isinstance(value, str | list) else value
+
+
+class Decontaminate(Settings):
+    """Evaluation items that are looked for in every document: signal group `contamination`."""
+
+    # Name -> files, or files and fields: {gsm8k: "evals/gsm8k/*.jsonl"}
+    sets: dict[str, Annotated[EvaluationSet, BeforeValidator(_evaluation_set)]] = Field(
+        default_factory=dict
+    )
+    # Length of n-grams: Llama 3 and Tülu 3 (2024) take 8 words, GPT-3 (2020) took 13. Of Han
+    # characters and kana 10, by measurement: docs/filters.md
+    words: int = Field(8, ge=3, le=100)
+    characters: int = Field(10, ge=3, le=100)
+    # Of an item's words, or its question's, in one place: then it is found. Half of an item is
+    share: float = Field(0.4, gt=0, le=1)
+
+    @field_validator("sets")
+    @classmethod
+    def _are_names(cls, sets: dict[str, EvaluationSet]) -> dict[str, EvaluationSet]:
+        for name in sets:
+            if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name) is None:
+                raise ValueError(
+                    f"{name!r}: a name is made of A-Z, a-z, 0-9, `.`, `_` and `-`, as in gsm8k"
+                )
+        return sets
+
+
 class CorpusSettings(Settings):
     """corpus.yaml."""
 
@@ -131,6 +174,8 @@ class CorpusSettings(Settings):
     lists: dict[str, str] = Field(default_factory=dict)
     # Groups `<name>_faithful`: datatrove 0.10.1's numbers to the bit, and 200 times as slow
     faithful: tuple[Literal["gopher", "c4", "fineweb"], ...] = ()
+    # Evaluation sets: signal group and edits `contamination`; docs/filters.md, Decontamination
+    decontaminate: Decontaminate = Decontaminate()
     urls: Urls = Urls()  # signal group `urls`, where it names lists; docs/filters.md, Addresses
     extractor: Extractor = "resiliparse"
     hard: tuple[Literal["empty", "not_text"], ...] = ("empty", "not_text")  # dropped at ingest
@@ -205,6 +250,10 @@ def load_corpus(path: str | Path, *, tokenizer_exists: bool = True) -> CorpusSet
             "independent": tuple(resolve_glob(g) for g in settings.heldout.independent),
         }
     )
+    sets = {
+        name: given.model_copy(update={"files": tuple(map(resolve_glob, given.files))})
+        for name, given in settings.decontaminate.sets.items()
+    }
     tokenizer = settings.tokenizer
     if tokenizer.file.endswith(".json"):
         tokenizer = tokenizer.model_copy(update={"file": resolve(tokenizer.file)})
@@ -225,6 +274,7 @@ def load_corpus(path: str | Path, *, tokenizer_exists: bool = True) -> CorpusSet
         update={
             "inputs": inputs,
             "heldout": heldout,
+            "decontaminate": settings.decontaminate.model_copy(update={"sets": sets}),
             "tokenizer": tokenizer,
             "urls": urls,
             "classifiers": classifiers,

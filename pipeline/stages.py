@@ -19,6 +19,7 @@ from pipeline.shards import Shard, load_shards
 from pipeline.tokenizer import Encoder, load
 from pipeline.tokenizer_engines import Engine
 from pipeline.transforms import (
+    decontaminate,
     edit,
     heldout,
     heldout_index,
@@ -64,7 +65,13 @@ class Job:
     @property
     def stages(self) -> tuple[str, ...]:
         """All stages and joins, in order."""
-        return (*FIRST, "heldout", *self.sweep, "forest", "components", "candidates", "pairs")
+        near_duplicates = ("forest", "components", "candidates", "pairs")
+        return (*FIRST, "heldout", *self.chosen, *self.sweep, *near_duplicates)
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        """The join of evaluation sets, where there are any."""
+        return ("evaluation_items",) if self.settings.decontaminate.sets else ()
 
     @property
     def shards(self) -> list[Shard]:
@@ -161,6 +168,27 @@ TEXT_STAGES: dict[str, TextStage] = {  # and those of FAMILIES that corpus.yaml 
             job.root, job.settings.heldout, job.settings.near, part
         ),
     ),
+    f"signals/{decontaminate.NAME}": TextStage(
+        ("ingest", "signals/language", "evaluation_items"),
+        lambda job, part: measure.outputs(job.root, decontaminate.NAME, part),
+        lambda job, part: measure.measure(
+            job.root,
+            decontaminate.NAME,
+            decontaminate.group(job.root, job.settings.decontaminate),
+            part,
+        ),
+    ),
+    f"edits/{decontaminate.NAME}": TextStage(
+        ("ingest", "signals/language", "evaluation_items"),
+        lambda job, part: edit.outputs(job.root, decontaminate.NAME, part),
+        lambda job, part: edit.edit(
+            job.root,
+            decontaminate.NAME,
+            decontaminate.editor(job.root, job.settings.decontaminate),
+            part,
+        ),
+        lambda _: ("id",),
+    ),
 }
 
 
@@ -241,6 +269,12 @@ JOINS: dict[str, Join] = {
         ("nominees",),
         lambda job, _: [*heldout.choose_outputs(job.root), *heldout_index.outputs(job.root)],
         lambda job, _: _choose(job),
+    ),
+    "evaluation_items": Join(
+        lambda _: 1,
+        (),
+        lambda job, _: decontaminate.choose_outputs(job.root),
+        lambda job, _: decontaminate.choose(job.root, job.settings.decontaminate),
     ),
 }
 

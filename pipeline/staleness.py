@@ -18,7 +18,7 @@ from typing import Any
 from filters.editors import Editor
 from filters.signals import Group
 from kernels.han import SIMPLIFIED
-from pipeline import commits, frozen, given, store
+from pipeline import commits, evaluation_items, frozen, given, store
 from pipeline.files import file_hash, read_json
 from pipeline.fingerprint import code, fingerprint, versions
 from pipeline.groups import editors, groups
@@ -69,6 +69,10 @@ def make_job(
         ),
         "matches": ("heldout_match", [held.containment, near["threshold"], near["ngram"], folding]),
     }
+    if settings.decontaminate.sets:
+        looked_for = settings.decontaminate.model_dump(exclude={"share"})
+        files = evaluation_items.versions(settings.decontaminate)
+        own["evaluation_items"] = ("decontaminate", [looked_for, files, folding])
     for group, measured in groups(settings).items():
         own[f"signals/{group}"] = ("measure", _finder(measured))
     for name, edited in editors(settings).items():

@@ -222,6 +222,7 @@ STANDARD_VIEWS: Mapping[str, View] = {
     "clusters": _plain("clusters", schema.CLUSTERS),
     "heldout": _plain("heldout/documents", schema.HELDOUT),
     "heldout_matches": _plain("heldout/matches", schema.HELDOUT_MATCHES),
+    "evaluation_items": _plain("contamination/items", schema.EVALUATION_ITEMS),
     "shards": shards,
     "sources": sources,
     "domains": domains,

@@ -15,7 +15,8 @@ import os
 import numpy as np
 import pyarrow as pa
 
-from dedup import bands, clusters, contamination, minhash, postings, sketches
+from dedup import bands, clusters, contamination, item_index, minhash, overlap, postings, sketches
+from dedup.placed_words import Length
 from dedup.shingles import shingles
 from filters.segments import Texts
 from filters.signals import GROUPS
@@ -49,6 +50,9 @@ def call_kernels() -> str:
     )
     index = postings.build_index(*shingles(TEXTS, near.ngram), near.threshold)
     contamination.matches(index, hashes, offsets, near.threshold, near.threshold)
+    if "contamination" in SIGNALS:
+        items = item_index.build_index(TEXTS, TEXTS, Length(3, 3))
+        overlap.find(items, Texts(TEXTS).data, Texts(TEXTS).offsets)
     bits = sketches.sketches(signatures)[docs.astype("i8")]
     edges = clusters.spanning_forest(sketches.similar_edges(keys, docs, bits, most=0))
     clusters.streamed_components(lambda: [edges])

@@ -1,0 +1,101 @@
+"""Which items of evaluation sets stand in which documents, which cannot be found, and which sets
+hit so much that an item is likely to hold boilerplate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from pipeline.amounts import counted
+from pipeline.corpus import CorpusError, manifest
+from pipeline.seeing.asking import Row, rows
+
+SHOWN = 8  # items of a set
+# Of the documents of a source that one set may hit: of 24,438 documents that cannot hold them 800
+# items hit one (docs/filters.md), and no source is a hundredth evaluation.
+ALARM_SHARE = 0.01
+ALARM_DOCUMENTS = 5  # at least
+
+_ITEMS = """
+select "set", item, num_words, unmatched, excerpt from evaluation_items order by all"""
+_HITS = """
+with found as (select source, id, unnest(contamination.hits, recursive := true) from documents
+               where contamination.num_items > 0)
+select {columns} from found group by all order by all"""
+_BY_SOURCE = _HITS.format(columns='"set", source, count(distinct id) as documents')
+_BY_ITEM = _HITS.format(
+    columns='"set", item, count(distinct id) as documents, max(share) as share, '
+    "min_by({'id': id, 'source': source, 'start': \"start\", 'end': \"end\"}, "
+    "{'less': -share, 'id': id}) as worst"
+)
+_SOURCES = "select source, count(*) as documents from documents group by all"
+_WHY = {
+    "short": "shorter than an n-gram",
+    "shared": "all of it stands in more than ten items",
+    "empty": "without a word",
+}
+
+
+def report(root: Path) -> Iterator[str]:
+    """Lines for a terminal.
+
+    Raises:
+        CorpusError: the corpus was prepared without evaluation sets.
+    """
+    settings = manifest(root)["settings"].get("decontaminate") or {}
+    if not settings.get("sets"):
+        raise CorpusError(
+            f"{root}: no evaluation sets were looked for; name them in corpus.yaml, as in "
+            "`decontaminate: {sets: {gsm8k: evals/gsm8k/*.jsonl}}`, and call `assay prepare`"
+        )
+    yield (
+        f"items of {counted(len(settings['sets']), 'set')}, by n-grams of {settings['words']} "
+        f"words or {settings['characters']} Han; found: {settings['share']:.0%} of an item, or of "
+        "its question, in one place"
+    )
+    items, by_source, by_item = rows(root, _ITEMS), rows(root, _BY_SOURCE), rows(root, _BY_ITEM)
+    documents = {row["source"]: row["documents"] for row in rows(root, _SOURCES)}
+    for name in settings["sets"]:
+        mine = (
+            [row for row in table if row["set"] == name] for table in (items, by_source, by_item)
+        )
+        yield from _of_set(name, *mine, documents)
+    yield (
+        f'every one: assay sql {root} "select id, source, unnest(contamination.hits, recursive := '
+        'true) from documents where contamination.num_items > 0"'
+    )
+
+
+def _of_set(
+    name: str, items: list[Row], by_source: list[Row], found: list[Row], documents: dict[str, int]
+) -> Iterator[str]:
+    hit = ", ".join(f"{row['source']} {row['documents']:,}" for row in by_source)
+    yield (
+        f"{name}: {counted(len(found), 'item')} of {len(items):,} found, in documents of: "
+        f"{hit or 'none'}"
+    )
+    for reason, words in _WHY.items():
+        blind = [row for row in items if row["unmatched"] == reason]
+        if blind:
+            more = f", and {len(blind) - SHOWN:,} more" if len(blind) > SHOWN else ""
+            named = ", ".join(f"{r['item']} {r['excerpt'][:30]!r}" for r in blind[:SHOWN])
+            yield f"  cannot be found, {words}: {counted(len(blind), 'item')}: {named}{more}"
+    for row in by_source:
+        share = row["documents"] / documents[row["source"]]
+        if share > ALARM_SHARE and row["documents"] >= ALARM_DOCUMENTS:
+            yield (
+                f"  ALARM: hits {share:.1%} of source {row['source']}: if that is no copy of the "
+                "set, its items hold what other texts hold too (an instruction, a passage, a "
+                "licence); name the fields that are the item's own: `fields: [question, answer]`"
+            )
+    excerpts = {row["item"]: row["excerpt"] for row in items}
+    for row in sorted(found, key=lambda r: (-r["documents"], -r["share"], r["item"]))[:SHOWN]:
+        worst = row["worst"]
+        yield (
+            f"  {row['item']}: {counted(row['documents'], 'document')}, at most {row['share']:.0%} "
+            f"in {worst['id'][:12]} of {worst['source']}, bytes {worst['start']:,} to "
+            f"{worst['end']:,}: {excerpts[row['item']][:50]!r}"
+        )
+    if len(found) > SHOWN:
+        yield f"  ... and {counted(len(found) - SHOWN, 'more item')}"
