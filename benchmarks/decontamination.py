@@ -3,12 +3,13 @@
     python benchmarks/decontamination.py [FOLDER ...]
 
 FOLDER as in detectors.py. Items are made of sentences: a question of 8 to 80 words (13 to 130 Han),
-and the sentence behind it, as choices and answer. Three tables for each language:
+and the sentence behind it, as choices and answer. Four tables for each language:
 
     false alarms  items of one source against the documents of all sources of other genres, and
                   items that a chain of words of a source made up, against that source itself.
                   Neither can contain them but by chance, or where one quotes the other.
     recall        items planted in documents of another source, as they are and altered
+    instructions  all items begin with the same one: does it hit, are they found without it
     speed         CPU-ms for a MB of text, with a set of this size
 
 `--lengths` tries other n-grams and shares: what the defaults were chosen by.
@@ -29,7 +30,7 @@ import numpy as np
 import pyarrow as pa
 from human_texts import Human, documents
 
-from dedup.item_index import ItemIndex, build_index
+from dedup.item_index import MAX_ENTRIES, ItemIndex, build_index
 from dedup.overlap import Found, find
 from dedup.placed_words import Length
 from filters.text import sentences, words
@@ -50,6 +51,11 @@ BESIDE = {  # documents are those of these sources too
         *("hate-speech-tweets-en", "ethereum-eips-en", "www.postgresql.org"),
     ),
     "zh": ("crosswoz-zh", "trpl-zh", "poetry-tang-song", "poetry-yuding-quantangshi"),
+}
+INSTRUCTIONS = {
+    "en": "Read the following question with care and choose the one answer that is right; write "
+    "only its letter and nothing else.",
+    "zh": "请仔细阅读下面这道单项选择题，从四个选项里选出唯一正确的答案，只写出它前面的字母。",
 }
 HOSTS = {"en": "ethereum-eips-en", "zh": "crosswoz-zh"}  # of what is planted
 LENGTHS = {
@@ -157,9 +163,9 @@ ALTERED: dict[str, Callable[[Item, random.Random], str]] = {
 # --- measuring ------------------------------------------------------------------------------------
 
 
-def index_of(items: list[Item], length: Length) -> ItemIndex:
-    questions, others = zip(*items, strict=True)
-    return build_index(pa.array(questions, pa.string()), pa.array(others, pa.string()), length)
+def index_of(items: list[Item], length: Length, max_entries: int = MAX_ENTRIES) -> ItemIndex:
+    questions, others = (pa.array(column, pa.string()) for column in zip(*items, strict=True))
+    return build_index(questions, others, length, max_entries)
 
 
 def found_in(index: ItemIndex, texts: list[str]) -> Found:
@@ -245,6 +251,22 @@ def recall(texts: Texts, length: Length) -> Iterator[str]:
         yield f"{altered} | {shown} | {inside:.3f} | {beside:.4f}"
 
 
+def instructions(texts: Texts, language: str, length: Length) -> Iterator[str]:
+    """Cells, with and without the rule for n-grams of many items, where all items begin with the
+    same instruction: documents hit that hold nothing but it; planted items found without it."""
+    items = list(itertools.chain(*texts.items.values()))
+    asked = [Item(f"{INSTRUCTIONS[language]} {item.question}", item.other) for item in items]
+    bare = [f"{INSTRUCTIONS[language]}\n{row[0].text[:500]}" for row in texts.documents.values()]
+    for rule, most in (("with", MAX_ENTRIES), ("without", len(items))):
+        index = index_of(asked, length, most)
+        hit = found_in(index, bare)
+        documents = len(np.unique(hit.documents[hit.shares >= SHARES[1]]))
+        found = found_in(index, texts.planted["question alone"][0])
+        own = (found.documents == found.entries) & (found.shares >= SHARES[1])
+        recalled = len(np.unique(found.entries[own])) / len(items)
+        yield f"{rule} | {documents} of {len(bare)} | {recalled:.3f}"
+
+
 def speed(texts: Texts, length: Length) -> str:
     index = index_of(list(itertools.chain(*texts.items.values())), length)
     rows = [d.text for row in texts.documents.values() for d in row]
@@ -282,6 +304,11 @@ def main() -> None:
         print("| --- | ---: | --- |" + " ---: |" * (len(SHARES) + 2))
         for name, length in named:
             for row in recall(texts, length):
+                print(f"| {language} | {name} | {row} |", flush=True)
+        print("\n| | n | the rule | documents hit by the instruction | found without it |")
+        print("| --- | ---: | --- | ---: | ---: |")
+        for name, length in named:
+            for row in instructions(texts, language, length):
                 print(f"| {language} | {name} | {row} |", flush=True)
         print("\n| | n | n-grams | CPU-ms a MB |\n| --- | ---: | ---: | ---: |")
         for name, length in named:

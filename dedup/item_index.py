@@ -44,7 +44,9 @@ class ItemIndex(NamedTuple):
     length: Numbers  # of an n-gram: words, characters
 
 
-def build_index(questions: pa.Array, others: pa.Array, length: Length) -> ItemIndex:
+def build_index(
+    questions: pa.Array, others: pa.Array, length: Length, max_entries: int = MAX_ENTRIES
+) -> ItemIndex:
     """Index entries; each is a question, and what goes with it (choices, an answer; or "")."""
     num = len(questions)
     both = pa.array(
@@ -59,7 +61,7 @@ def build_index(questions: pa.Array, others: pa.Array, length: Length) -> ItemIn
     again = (np.diff(ngrams[order]) == 0) & (np.diff(entries[order]) == 0)
     order = order[np.append(True, ~again)[: len(order)]]
     _, which, counts = np.unique(ngrams[order], return_inverse=True, return_counts=True)
-    order = order[counts[which] <= MAX_ENTRIES]
+    order = order[counts[which] <= max_entries]
     entries, places = entries[order], places[order]
     distinct, firsts = np.unique(ngrams[order], return_index=True)
     counted, asked = _counted(entries, places, sizes[order], of_questions, num)

@@ -18,6 +18,7 @@ OWN_KEYS = {
     "urls": "urls: {block: [blocked.txt]}",
     "perplexity": "perplexity: models/lm.npz",
     "lists": "lists: {brands: brands.txt}",
+    "contamination": "decontaminate: {sets: {gsm8k: evals/gsm8k/*.jsonl}}",
 }
 
 

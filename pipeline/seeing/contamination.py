@@ -10,6 +10,7 @@ from pathlib import Path
 from pipeline.amounts import counted
 from pipeline.corpus import CorpusError, manifest
 from pipeline.seeing.asking import Row, rows
+from pipeline.unmeasured import told
 
 SHOWN = 8  # items of a set
 # Of the documents of a source that one set may hit: of 24,438 documents that cannot hold them 800
@@ -43,24 +44,19 @@ def report(root: Path) -> Iterator[str]:
     Raises:
         CorpusError: the corpus was prepared without evaluation sets.
     """
-    settings = manifest(root)["settings"].get("decontaminate") or {}
-    if not settings.get("sets"):
-        raise CorpusError(
-            f"{root}: no evaluation sets were looked for; name them in corpus.yaml, as in "
-            "`decontaminate: {sets: {gsm8k: evals/gsm8k/*.jsonl}}`, and call `assay prepare`"
-        )
+    if missing := told(root, "contamination"):
+        raise CorpusError(f"{root}: {missing}")
+    settings = manifest(root)["settings"]["decontaminate"]
     yield (
         f"items of {counted(len(settings['sets']), 'set')}, by n-grams of {settings['words']} "
         f"words or {settings['characters']} Han; found: {settings['share']:.0%} of an item, or of "
         "its question, in one place"
     )
-    items, by_source, by_item = rows(root, _ITEMS), rows(root, _BY_SOURCE), rows(root, _BY_ITEM)
+    items, hits, found = (rows(root, question) for question in (_ITEMS, _BY_SOURCE, _BY_ITEM))
     documents = {row["source"]: row["documents"] for row in rows(root, _SOURCES)}
     for name in settings["sets"]:
-        mine = (
-            [row for row in table if row["set"] == name] for table in (items, by_source, by_item)
-        )
-        yield from _of_set(name, *mine, documents)
+        mine = [[row for row in table if row["set"] == name] for table in (items, hits, found)]
+        yield from _of_set(name, mine[0], mine[1], mine[2], documents)
     yield (
         f'every one: assay sql {root} "select id, source, unnest(contamination.hits, recursive := '
         'true) from documents where contamination.num_items > 0"'

@@ -80,13 +80,9 @@ def choose(root: Path, settings: Decontaminate) -> dict[str, Any]:
     length = Length(settings.words, settings.characters)
     whole = pa.array([f"{item.question}\n{item.other}" for item in items], pa.large_string())
     entry, firsts, words = _entries(whole, pa.array([i.question for i in items], pa.large_string()))
-    index = build_index(
-        *(
-            pa.array([getattr(items[i], name) for i in firsts], pa.large_string())
-            for name in ("question", "other")
-        ),
-        length,
-    )
+    questions = pa.array([items[i].question for i in firsts], pa.large_string())
+    others = pa.array([items[i].other for i in firsts], pa.large_string())
+    index = build_index(questions, others, length)
     short = np.diff(ngrams_of(whole, length)[2]) == 0
     why = np.where(words == 0, "empty", np.where(short, "short", "shared"))
     unmatched = np.where(index.counted[entry] == 0, why, "").tolist()
@@ -103,9 +99,9 @@ def choose(root: Path, settings: Decontaminate) -> dict[str, Any]:
     ]
     items_path, *index_paths = choose_outputs(root)
     write_rows(items_path, schema.EVALUATION_ITEMS, rows)
-    for path, array in zip(index_paths, index, strict=True):
-        with replacing(path) as temporary, open(temporary, "wb") as file:
-            np.save(file, array)
+    for path in index_paths:
+        with replacing(path) as temporary, open(temporary, "wb") as file:  # np.save would rename it
+            np.save(file, getattr(index, path.stem))
     return {
         "items": len(items),
         "matchable": unmatched.count(""),
@@ -138,7 +134,7 @@ def _entries(
 class Items(NamedTuple):
     """What workers look up."""
 
-    index: ItemIndex
+    looked_up: ItemIndex
     sets: list[str]
     names: list[str]
     by_entry: npt.NDArray[np.int64]  # items, entry by entry
@@ -166,7 +162,7 @@ def _found(root: Path, texts: Texts) -> tuple[Items, Found]:
     """Once for all that ask of a batch."""
     if texts not in _known:
         items = _items(root)
-        _known[texts] = items, find(items.index, texts.data, texts.offsets)
+        _known[texts] = items, find(items.looked_up, texts.data, texts.offsets)
     return _known[texts]
 
 

@@ -173,8 +173,10 @@ def test_from_a_set_to_a_mixture(tmp_path: Path) -> None:
     edited.write_text(yaml.safe_dump(mixture | {"edits": ["contamination"]}))
     kept = f"select count(*) n from selected('{where}') where starts_with(source_id, 'planted')"
     assert assay("sql", root, kept, "--format", "csv").stdout.split() == ["n", "0"]
-    said = assay("mix", edited).stdout
-    assert "contamination" in said
+    planned = json.loads(assay("mix", edited, "--tokens", "320", "--json").stdout)
+    (changes,) = [source["changes"] for source in planned["sources"]]
+    assert changes["edited"] == 3  # one of the four is held out
+    assert changes["removed_bytes"] == 3 * (len(EN["question"]) - 1)
 
     (tmp_path / "two.jsonl").write_text(json.dumps({"text": "quite another item"}) + "\n")
     own = {"evaluation_items", "signals/contamination", "edits/contamination"}
