@@ -256,7 +256,8 @@ def instructions(texts: Texts, language: str, length: Length) -> Iterator[str]:
     same instruction: documents hit that hold nothing but it; planted items found without it."""
     items = list(itertools.chain(*texts.items.values()))
     asked = [Item(f"{INSTRUCTIONS[language]} {item.question}", item.other) for item in items]
-    bare = [f"{INSTRUCTIONS[language]}\n{row[0].text[:500]}" for row in texts.documents.values()]
+    beside = [d.text[:500] for name in BESIDE[language] for d in texts.documents[name][:50]]
+    bare = [f"{INSTRUCTIONS[language]}\n{text}" for text in beside]
     for rule, most in (("with", MAX_ENTRIES), ("without", len(items))):
         index = index_of(asked, length, most)
         hit = found_in(index, bare)
