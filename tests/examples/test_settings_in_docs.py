@@ -11,7 +11,7 @@ import yaml
 
 from mixtures.spec import Mixture
 from pipeline.config import Settings, check, load
-from pipeline.settings import CorpusSettings, load_corpus
+from pipeline.settings import CorpusSettings, Input, load_corpus
 from trainer.ablation.study import StudySettings
 from trainer.cli import VERBS
 from trainer.settings import RunSettings
@@ -80,3 +80,12 @@ def test_links_of_the_docs_lead_somewhere() -> None:
         if not (page.parent / target).exists()
     ]
     assert broken == []
+
+
+def test_every_key_of_a_source_is_in_the_docs() -> None:
+    page = (ROOT / "docs" / "inputs.md").read_text("utf-8")
+    first, second = re.findall(r"^```yaml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)[:2]
+    written = yaml.safe_load(first)
+    check(written, CorpusSettings, "docs/inputs.md")
+    assert set(written["inputs"][0]) == set(Input.model_fields)
+    check(written | yaml.safe_load(second), CorpusSettings, "docs/inputs.md")
