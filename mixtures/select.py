@@ -28,6 +28,7 @@ from pipeline.amounts import counted
 from pipeline.config import ConfigError
 from pipeline.corpus import part_paths
 from pipeline.files import part_number
+from pipeline.linked import linked
 
 
 @dataclass(frozen=True)
@@ -76,8 +77,7 @@ def select(mixture: Mixture) -> Selection:
         ChangedError: a corpus changed meanwhile.
         CorpusError: a file of one is damaged.
     """
-    used = sorted({source.corpus for source in mixture.sources.values()})
-    roots = {name: Path(mixture.corpora[name]) for name in used}
+    roots = used_corpora(mixture)
     states = {root: finished.begin(root) for root in roots.values()}
     with contextlib.ExitStack() as stack:
         for root, state in states.items():
@@ -85,10 +85,15 @@ def select(mixture: Mixture) -> Selection:
         return _select(mixture, roots, states)
 
 
+def used_corpora(mixture: Mixture) -> dict[str, Path]:
+    """The corpora that sources read, in order of names."""
+    names = sorted({source.corpus for source in mixture.sources.values()})
+    return {name: Path(mixture.corpora[name]) for name in names}
+
+
 def _select(
     mixture: Mixture, roots: dict[str, Path], states: dict[Path, finished.State]
 ) -> Selection:
-    """`roots` are those of the corpora that sources read, in order of names."""
     tokenizer = tokenizer_of(list(roots.values()))
     excluded = heldout_hashes([Path(root) for root in mixture.corpora.values()])
     found = [candidates(mixture, name, excluded) for name in roots]
@@ -100,7 +105,9 @@ def _select(
     order = preferred_order(rows, mixture.prefer)
     kept = first = first_of_each(rows["copy"], order)
     if mixture.unique == "near":
-        kept = without_near(next(iter(roots.values())), rows["content_hash"], first, order)
+        corpora = list(roots.values())
+        pairs = linked(corpora) if len(corpora) > 1 else corpora[0]
+        kept = without_near(pairs, rows["content_hash"], first, order)
 
     documents, counts = {}, []
     for at, (name, source) in enumerate(mixture.sources.items()):

@@ -90,13 +90,6 @@ class Mixture(Settings):
         for key, used in later.items():
             if used:
                 raise ValueError(f"key `{key}` is planned but not built yet; leave it out for now")
-        used_corpora = sorted({source.corpus for source in self.sources.values()})
-        if self.unique == "near" and len(used_corpora) > 1:
-            raise ValueError(
-                f"`unique: near` over several corpora ({', '.join(used_corpora)}) is not built "
-                "yet: pairs are known within one corpus; use `unique: exact`, or give the inputs "
-                "of both to one corpus.yaml"
-            )
         return self
 
     @field_validator("edits")

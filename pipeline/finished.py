@@ -19,7 +19,7 @@ from pipeline.objects import is_url
 
 FOLDER = ".finished"
 # Read by stages alone; and what mixtures made, which stays where it is.
-NOT_READ = ("joins", "cut", "packed", "edited")
+NOT_READ = ("joins", "cut", "packed", "edited", "linked")
 MANIFEST = "corpus.json"
 State = tuple[int, int] | None  # of corpus.json: inode, time
 

@@ -1,10 +1,10 @@
 """`assay gc`: what nothing refers to, shown; with --delete, removed.
 
 Of a finished corpus that nobody holds: packed selections that no run and no mixture means, tokens
-of edited documents that no mixture means, token ids of former tokenizers, signal groups, edits and
-plain shards that the settings no longer name, parts that no commit record names, and what killed
-attempts left. Held-out sets are never touched. What
-it cannot read counts as used. Of a corpus on a store: objects that its manifest does not name.
+of edited documents and near copies across corpora that no mixture means, token ids of former
+tokenizers, signal groups, edits and plain shards that the settings no longer name, parts that no
+commit record names, and what killed attempts left. Held-out sets are never touched. What it cannot
+read counts as used. Of a corpus on a store: objects that its manifest does not name.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from pathlib import Path
 from mixtures import edited_tokens
 from mixtures.packed import Packing
 from mixtures.packing import selection_hash
-from mixtures.select import select
+from mixtures.select import select, used_corpora
 from mixtures.spec import load_mixture
 from mixtures.tokens import tokens_fingerprint
-from pipeline import objects, publish, store, timings
+from pipeline import linked, objects, publish, store, timings
 from pipeline.amounts import counted
 from pipeline.corpus import CorpusError, locked, manifest
 from pipeline.files import read_sealed
@@ -43,6 +43,7 @@ TABLES = (
     "pairs",
     "clusters",
     "joins",
+    "linked",
 )
 EXAMPLE = """examples:
   assay gc                          what could go, and how much that is
@@ -130,6 +131,7 @@ def garbage(root: Path, found: Inventory) -> list[Garbage]:
         left += [(p, "left by a killed attempt") for p in sorted(root.glob(".finished*"))]
         left += _packed(root, found)
         left += _edited(root, found)
+        left += _linked(root, found)
         left += _tokens(root, known["tokenizer"]["hash"], found)
         left += _unnamed(root, "signals", {"normalize", *known["signals"]})
         left += _unnamed(root, "edits", set(known.get("edits", ())))
@@ -174,6 +176,19 @@ def _edited(root: Path, found: Inventory) -> list[tuple[Path, str]]:
         (path, "tokens of edited documents that no mixture means")
         for path in sorted(root.glob(f"{edited_tokens.FOLDER}/*"))
         if path not in meant
+    ]
+
+
+def _linked(root: Path, found: Inventory) -> list[tuple[Path, str]]:
+    """Near copies across corpora that no mixture means; they are found again when one asks."""
+    meant = set()
+    for mixture in found.mixtures_of(root):
+        with contextlib.suppress(ValueError):
+            meant.add(linked.folder_of([*used_corpora(load_mixture(mixture)).values()]).name)
+    return [
+        (path, "near copies across corpora that no mixture means")
+        for path in sorted((root / linked.FOLDER).glob("[!.]*"))
+        if path.name not in meant
     ]
 
 

@@ -52,7 +52,6 @@ def test_weights_are_shares(tmp_path: Path) -> None:
             "key `unique`: expected 'none', 'url', 'exact', 'folded' or 'near' (value",
         ),
         ({"sequence_length": "64k apples"}, "not an amount: '64k apples'; write 500000, 500k, 2M"),
-        ({"unique": "near"}, "`unique: near` over several corpora (books, web) is not built yet"),
     ],
 )
 def test_what_is_refused(change: dict[str, Any], message: str) -> None:

@@ -68,7 +68,7 @@ def corpus(root: Path, num_parts: int) -> Path:
     for part in parts:
         stages = {"sign": near.sign(root, Near(), part)}
         stages |= {"match": heldout_match.match(root, HELDOUT, Near(), part)}
-        sweep(root, part, stages, Near().ngram)
+        sweep(root, part, stages, Near().ngram, ("url",))
     near_join.forest(root, Near(), parts, 0, 1)
     near_join.join(root, 1)
     for part in parts:

@@ -97,6 +97,7 @@ def test_what_nothing_refers_to_goes_and_nothing_else(
         "signals/dropped/part-00000.parquet",
         "edits/dropped/part-00000.parquet",
         "edited/0123/part-00000.4567.arrow",
+        "linked/0123/corpus.json",
         "documents/part-00077.parquet",
         "documents/.part-00003.parquet.12.tmp",
         "cut/0123/part-00000",

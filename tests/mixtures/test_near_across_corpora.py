@@ -1,0 +1,120 @@
+"""`unique: near` over several corpora keeps what it would keep if they were one."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from small_corpus import assay, chinese, english
+
+from mixtures.select import Selection, select
+from mixtures.spec import load_mixture
+from pipeline import linked
+from pipeline.config import ConfigError
+from pipeline.corpus import CorpusError
+
+PREFER = ["num_chars desc"]
+
+
+def rows(seed: int) -> list[dict[str, str]]:
+    """Texts of two languages, a third of them near copies of others, some exact ones."""
+    pick = random.Random(seed)
+    texts = [make(n) for n in range(40) for make in (english, chinese)]
+    texts += [f"{text} So it was {n}." for n, text in enumerate(pick.sample(texts, 30))]
+    texts += pick.sample(texts, 10)
+    pick.shuffle(texts)
+    return [{"id": str(n), "text": text} for n, text in enumerate(texts)]
+
+
+def prepare(folder: Path, name: str, rows: list[dict[str, str]], **near: Any) -> Path:
+    lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    (folder / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
+    settings = {
+        "inputs": [{"source": name, "files": f"{name}.jsonl"}],
+        "tokenizer": "tokenizer.json",
+        "heldout": {"share": 0},
+        "near": near,
+        "output": name,
+    }
+    path = folder / f"{name}.yaml"
+    path.write_text(yaml.safe_dump(settings))
+    tokenizer = folder / "tokenizer.json"
+    if not tokenizer.exists():
+        assay("tokenizer", "train", path, "--vocab-size", "600", "--output", tokenizer)
+    assay("prepare", path, "--workers", "1")
+    return folder / name
+
+
+@pytest.fixture(scope="module")
+def corpora(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("across")
+    everything = rows(3)
+    prepare(folder, "whole", everything)
+    prepare(folder, "one", everything[:70])
+    prepare(folder, "two", everything[70:])
+    return folder
+
+
+def choose(folder: Path, *names: str, **settings: Any) -> Selection:
+    mixture = {
+        "corpora": {name: name for name in names},
+        "sequence_length": 64,
+        "unique": "near",
+        "prefer": PREFER,
+        "sources": {name: {"from": name} for name in names},
+    }
+    path = folder / "mixture.yaml"
+    path.write_text(yaml.safe_dump(mixture | settings))
+    return select(load_mixture(path))
+
+
+def contents(selection: Selection) -> set[bytes]:
+    hashes = (documents.content_hash for documents in selection.documents.values())
+    return {content.tobytes() for some in hashes for content in some}
+
+
+def test_what_stays_is_what_would_stay_of_one_corpus(corpora: Path) -> None:
+    whole = choose(corpora, "whole")
+    both = choose(corpora, "one", "two")
+    assert contents(both) == contents(whole)
+    gone = [sum(getattr(count, kind) for count in both.counts) for kind in ("copies", "near")]
+    assert gone == [whole.counts[0].copies, whole.counts[0].near] == [10, 30]
+    alone = choose(corpora, "one").counts[0].documents + choose(corpora, "two").counts[0].documents
+    assert alone > whole.counts[0].documents  # some pairs stand across
+
+
+def test_pairs_are_made_once_and_nothing_else_stays(
+    corpora: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    choose(corpora, "one", "two")
+    (folder,) = (corpora / "one" / linked.FOLDER).iterdir()
+    assert sorted(p.name for p in folder.iterdir()) == ["clusters", "corpus.json", "pairs"]
+    pairs = [pq.read_table(corpora / name / "pairs").num_rows for name in ("whole", "one", "two")]
+    assert pq.read_table(folder / "pairs").num_rows == pairs[0] > pairs[1] + pairs[2]
+    monkeypatch.setattr("pipeline.linked._link", None)
+    assert contents(choose(corpora, "one", "two")) == contents(choose(corpora, "whole"))
+
+
+def test_corpora_that_were_not_prepared_alike(corpora: Path) -> None:
+    prepare(corpora, "other", rows(4)[:20], threshold=0.7)
+    with pytest.raises(ConfigError, match=r"`near: {threshold}` is 0.8 in one and 0.7 in the"):
+        choose(corpora, "one", "other")
+    chosen = choose(corpora, "one", "other", unique="exact")
+    assert set(chosen.documents) == {"one", "other"}
+
+
+def test_a_damaged_file_is_named(corpora: Path) -> None:
+    for name in ("one", "two"):
+        hurt = corpora / f"{name}-hurt"
+        shutil.copytree(corpora / name, hurt, ignore=shutil.ignore_patterns(linked.FOLDER))
+    path = corpora / "two-hurt" / "joins" / "keys" / "part-00000.arrow"
+    path.write_bytes(path.read_bytes()[:-8] + b"damaged!")
+    with pytest.raises(CorpusError, match=r"joins/keys/part-00000.arrow is damaged"):
+        choose(corpora, "one-hurt", "two-hurt")
+    assert not list((corpora / "one-hurt" / linked.FOLDER).glob(".*"))
