@@ -221,9 +221,10 @@ def test_a_new_source_remakes_nothing_of_the_others(prepared: Path, tmp_path: Pa
 
 
 def test_a_threshold_remakes_only_what_compares(prepared: Path, tmp_path: Path) -> None:
+    """With the bands and rows of before; without, they follow from it, and keys are made anew."""
     shutil.copytree(prepared.parent, tmp_path, dirs_exist_ok=True)
     settings = tmp_path / "corpus.yaml"
-    settings.write_text(settings.read_text() + "near: {threshold: 0.9}\n")
+    settings.write_text(settings.read_text() + "near: {threshold: 0.9, bands: 21, rows: 6}\n")
     done = assay("prepare", settings, "--workers", "1")
     assert "made matches 2, forest 1, components 1, candidates 2, pairs 1;" in done.stdout
     assert all(row["jaccard"] >= 0.9 for row in rows(tmp_path / "corpus", "pairs"))
