@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from filters.presets import PRESETS, needs
 from pipeline.amounts import counted
 from pipeline.corpus import manifest
 from pipeline.files import read_json, replacing
 from pipeline.finished import reading
+from pipeline.measured import presets_of
 from pipeline.report import funnel
 from pipeline.sql import ask
 
@@ -89,7 +89,7 @@ def _lines(root: Path) -> Iterator[str]:
         (r["step"], *map(_cell, (r["documents"], r["bytes"])), r["note"]) for r in funnel(root)
     ]
     yield from _table(rows)
-    yield from _passing(root, set(found["signals"]))
+    yield from _passing(root)
     yield from _heading("Filters and duplicates")
     yield (
         f"Dropped when read, with their reason kept: {', '.join(settings['hard']) or 'nothing'}. "
@@ -117,9 +117,9 @@ def _lines(root: Path) -> Iterator[str]:
     yield "- No personal data was removed: the text stands as it came, edits beside it."
 
 
-def _passing(root: Path, signals: set[str]) -> Iterator[str]:
+def _passing(root: Path) -> Iterator[str]:
     """Shares of documents that pass each preset, where its signals were measured."""
-    presets = [preset for preset in PRESETS if needs(preset) <= signals]
+    presets = presets_of(root)
     if presets:
         shares = ", ".join(
             f"printf('%.1f %%', 100 * avg({preset}.pass::int)) as {preset}" for preset in presets

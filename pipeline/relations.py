@@ -15,10 +15,10 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from filters import kept_languages
-from filters.presets import PRESETS, expression, first_reason, needs
+from filters.presets import expression, first_reason
+from pipeline import measured
 from pipeline.corpus import CorpusError, manifest, part_paths
 from pipeline.syntax import quoted, text_literal
 
@@ -62,18 +62,13 @@ class Corpus:
     def open(
         cls, root: Path, connection: duckdb.DuckDBPyConnection, names: frozenset[str] | None
     ) -> Corpus:
-        found = manifest(root)
-        schemas = {
-            name: pq.read_schema(paths[0])
-            for name in found["signals"]
-            if (paths := part_paths(root, f"signals/{name}"))
-        }
+        found, schemas = manifest(root), measured.schemas(root)
         groups = {name: tuple(columns.names) for name, columns in schemas.items()}
         numbers = {
             name: tuple(field.name for field in columns if is_number(field.type))
             for name, columns in schemas.items()
         }
-        presets = tuple(name for name in PRESETS if needs(name) <= set(groups))
+        presets = measured.presets(groups)
         if names is not None:
             # Asked for by name: a preset reads groups that have the name of another one.
             presets = tuple(p for p in presets if p in names and {*OUTCOMES, f"{p}.*"} & names)

@@ -134,7 +134,7 @@ def ask(
             mistake = isinstance(error, duckdb.ProgrammingError | duckdb.DataError)
             nameless = "Invalid Error: " in str(error)  # what DuckDB has no class for: bytes
             explain(root, error, search=nameless or not mistake)
-            raise SqlError(f"{short(str(error))}{_hint(root, str(error), macros)}") from None
+            raise SqlError(f"{short(str(error))}{_hint(root, sql, str(error), macros)}") from None
         raise
     finally:
         watchdog.cancel()
@@ -144,7 +144,7 @@ def ask(
 # --- statements -----------------------------------------------------------------------------------
 
 
-def _hint(root: Path, message: str, macros: TableMacros) -> str:
+def _hint(root: Path, sql: str, message: str, macros: TableMacros) -> str:
     """What is most likely meant, for the mistakes that everyone makes."""
     named = re.search(r'Referenced (column|table) "([^"]+)" not found', message)
     if named and (why_not := unmeasured.told(root, named[2])):
@@ -153,6 +153,10 @@ def _hint(root: Path, message: str, macros: TableMacros) -> str:
         return f"\n{near}"
     if named and named[1] == "column":
         return f"\nIf a text is meant: it stands in single quotes, '{named[2]}'"
+    outcome = re.search(r'Could not find key "(pass|reason)" in struct', message)
+    for name in re.findall(rf"(\w+)\.{outcome[1]}\b", sql) if outcome else ():
+        if why_not := unmeasured.told(root, name):
+            return f"\n{why_not}"
     function = re.search(r"Scalar Function with name (\w+) does not exist", message)
     if function and function[1] in macros:
         return f"\n{function[1]} is a table: ... from {function[1]}('mixture.yaml')"

@@ -12,7 +12,7 @@ import duckdb
 # name of a table function -> (connection, its one text argument) -> name of a relation
 TableMacros = Mapping[str, Callable[[duckdb.DuckDBPyConnection, str], str]]
 
-OF_ORDER_BY_ALL = 2**64 - 1  # where its star stands: it means no column beyond those selected
+NOWHERE = 2**64 - 1  # where the stars of `from documents` and `order by all` stand
 
 
 class SqlError(ValueError):
@@ -52,9 +52,13 @@ def names_in(tree: Any, macros: TableMacros) -> frozenset[str] | None:
     names: set[str] = set()
     alone: set[str] = set()  # columns, or whole rows of a table
     tables: set[str] = set()
+    orders = (node for node in nodes(tree) if node.get("type") == "ORDER_MODIFIER")
+    ordering = {id(node) for order in orders for node in nodes(order)}
     for node in nodes(tree):
-        if node.get("class") == "STAR" and node["query_location"] != OF_ORDER_BY_ALL:
-            return None
+        if node.get("class") == "STAR":
+            by_all = id(node) in ordering and node["query_location"] == NOWHERE
+            if not by_all:  # that means no column beyond those selected
+                return None
         if node.get("type") == "SHOW_REF":
             return None
         if node.get("function_name") in ("query", "query_table", *macros):

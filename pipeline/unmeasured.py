@@ -11,6 +11,7 @@ from typing import Any
 
 from filters.presets import PRESETS, needs
 from pipeline.corpus import manifest
+from pipeline.measured import presets_of
 
 FAITHFUL = "_faithful"
 # Groups that keys of their own make, and what such a key looks like.
@@ -36,6 +37,11 @@ def told(root: Path, name: str) -> str:
         what = f"signal group {name!r} was not measured"
     else:
         return ""
+    if not missing and name in PRESETS and name not in presets_of(root):
+        return (
+            f"preset {name!r} reads signals that an earlier version did not measure; call "
+            "`assay prepare`: it measures what is missing"
+        )
     if not missing:
         return ""
     lines = " and ".join(f"`{line}`" for line in _lines(missing, found["settings"]))

@@ -42,6 +42,7 @@ __all__ = [
     "first_reason",
     "needs",
     "of_prose",
+    "reads",
     "reasons",
 ]
 
@@ -131,5 +132,14 @@ def needs(preset: str) -> set[str]:
     Raises:
         ValueError: no such preset.
     """
+    return {"language", *(group for group, _ in reads(preset))}
+
+
+def reads(preset: str) -> set[tuple[str, str]]:
+    """(signal group, column) of each signal that the preset reads, those of `language` apart.
+
+    Raises:
+        ValueError: no such preset.
+    """
     read = " ".join(rule.value for rule in _rules(preset))
-    return {"language", *re.findall(r"(\w+)\.\w+", read)}
+    return set(re.findall(r"(\w+)\.(\w+)", read))

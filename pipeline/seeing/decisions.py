@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from filters.presets import PRESETS, Rule, needs, reasons
+from filters.presets import PRESETS, Rule, reasons
+from pipeline import measured
 from pipeline.config import check
 from pipeline.corpus import manifest
 from pipeline.settings import CorpusSettings
@@ -26,9 +27,9 @@ def presets(
     """Each rule of each preset whose signals are there: its value, its bounds, and the outcome
     (None: no rule for this language, or no value)."""
     found: dict[str, list[Row]] = {}
-    for preset, rules in PRESETS.items():
-        if not needs(preset) - {"language"} <= set(row) or "lang" not in row:
-            continue
+    there = {name: value for name, value in row.items() if isinstance(value, dict)}
+    for preset in measured.presets(there | {"language": ()} if "lang" in row else {}):
+        rules = PRESETS[preset]
         key = f"{row['lang']}-{row['lang_variant']}" if row["lang_variant"] else row["lang"]
         asked = [rule.value for rule in rules] + [f"not ({fails})" for _, fails in reasons(preset)]
         outcome = connection.execute(

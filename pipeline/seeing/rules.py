@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from filters.presets import PRESETS, expression, needs, reasons
-from pipeline import unmeasured
-from pipeline.corpus import CorpusError, manifest
+from filters.presets import expression, reasons
+from pipeline import measured, unmeasured
+from pipeline.corpus import CorpusError
 from pipeline.seeing.asking import checked, rows
 
 Counts = npt.NDArray[np.int64]
@@ -51,8 +51,7 @@ class Rules:
 
 def known_presets(root: Path) -> list[str]:
     """Presets whose signals were measured."""
-    measured = set(manifest(root)["signals"])
-    return [name for name in PRESETS if needs(name) <= measured]
+    return list(measured.presets_of(root))
 
 
 def count(root: Path, preset: str, where: str | None = None) -> list[Rules]:

@@ -174,6 +174,8 @@ def test_names_in() -> None:
         "select documents from documents",
         "select d from documents d",
         "describe documents",
+        "from documents",
+        "from documents where kept order by all",
         "select id from selected('a')",
         "select columns('a.*') from documents",
         "from query('select 1')",
@@ -308,3 +310,14 @@ def test_rules_for_prose_say_nothing_of_code(tmp_path: Path) -> None:
 
 def test_groups_for_prose_are_groups() -> None:
     assert set(PROSE_GROUPS) <= GROUPS.keys()
+
+
+def test_from_without_select_gives_every_column(root: Path) -> None:
+    def columns(sql: str) -> list[str]:
+        with ask(root, sql, macros={}, timeout_seconds=20) as reader:
+            return list(reader.schema.names)
+
+    everything = columns("select * from documents")
+    assert {"gopher", "lang", "num_tokens", "near_duplicate", "kept"} <= set(everything)
+    assert columns("from documents") == everything
+    assert columns("from documents where kept order by all limit 1") == everything

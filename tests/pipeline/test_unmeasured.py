@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 import tiny_corpus
 
 from pipeline.corpus import CorpusError
 from pipeline.files import read_json, write_json
+from pipeline.measured import presets_of
 from pipeline.seeing.rules import count
 from pipeline.sql import ask
 from pipeline.syntax import SqlError
@@ -76,3 +78,19 @@ def test_each_group_has_its_line(tmp_path: Path) -> None:
     assert told(root, "gopher") == ""
     assert told(root, "language") == ""
     assert told(root, "nothing") == ""
+
+
+def test_a_corpus_of_an_earlier_version_stays_readable(tmp_path: Path) -> None:
+    """Its group has not all columns that a preset reads now."""
+    root = tiny_corpus.write(tmp_path)
+    for path in (root / "signals/gopher").iterdir():
+        pq.write_table(pq.read_table(path).drop_columns("num_stop_words"), path)
+    assert presets_of(root) == ()
+    with ask(root, "from documents", macros={}, timeout_seconds=20) as batches:
+        found = batches.read_all()
+    assert "num_stop_words" not in [field.name for field in found.schema.field("gopher").type]
+    older = "reads signals that an earlier version did not measure; call `assay prepare`: it"
+    assert told(root, "gopher").startswith(f"preset 'gopher' {older}")
+    with pytest.raises(CorpusError, match="earlier version"):
+        count(root, "gopher")
+    assert older in refused(root, "select avg(gopher.pass::int) from documents")
