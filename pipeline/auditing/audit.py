@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from pipeline.auditing import losses, neighbours, verdict
-from pipeline.auditing.neighbours import ANY, Compared, Draws, Sampled, edges
+from pipeline.auditing.neighbours import ANY, Compared, Draws, Sampled, edges, of_bands
 from pipeline.auditing.verdict import Band, Rate, Stored
 from pipeline.corpus import CorpusError, manifest
 from pipeline.seeing.asking import Row
@@ -88,22 +88,22 @@ def audit(
 def _pairs(root: Path, near: Near, chosen: Sampled, draws: Draws, num: int) -> list[Shown]:
     """Of each band `num` pairs by lot, and as many that the corpus should know and does not."""
     borders = edges(near.threshold)
-    kinds: list[tuple[str, Draws]] = []
-    is_pair = draws["band"] >= borders.index(near.threshold)
-    kinds.append(("missed", draws[is_pair & ~draws["known"]]))
+    first = borders.index(near.threshold)
+    pairs, proposed = of_bands(draws, first, len(borders)), of_bands(draws, ANY, ANY + 1)
+    kinds: list[tuple[str, Draws]] = [("missed", pairs[~pairs["known"]])]
     for band in reversed(range(len(borders))):
-        mine = draws[(draws["band"] == band) & (draws["known"] | ~is_pair)]
-        kinds.append(
-            ("a pair" if borders[band] >= near.threshold else "near miss, both stay", mine)
-        )
-    few = (draws["band"] == ANY) & (draws["jaccard"] < borders[0])
-    kinds.append(("proposed and refused", draws[few]))
+        mine = of_bands(draws, band, band + 1)
+        if band >= first:
+            kinds.append(("a pair", mine[mine["known"]]))
+        else:
+            kinds.append(("near miss, both stay", mine))
+    kinds.append(("proposed and refused", proposed[proposed["jaccard"] < borders[0]]))
     picked = [(what, mine[np.argsort(mine["lot"])][:num]) for what, mine in kinds]
     names = chosen.contents.to_pylist()
-    pairs = [
+    named = [
         (what, draw["jaccard"], names[draw["text"]].hex(), draw["other"].ljust(16, b"\0").hex())
         for what, mine in picked
         for draw in mine
     ]
-    known = verdict.texts(root, [name for pair in pairs for name in pair[2:]])
-    return [Shown(what, float(jaccard), known[a], known[b]) for what, jaccard, a, b in pairs]
+    known = verdict.texts(root, [name for pair in named for name in pair[2:]])
+    return [Shown(what, float(jaccard), known[a], known[b]) for what, jaccard, a, b in named]

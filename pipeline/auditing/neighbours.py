@@ -128,10 +128,12 @@ def by_lot(draws: Draws) -> Draws:
 
 
 def of_bands(draws: Draws, low: int, high: int) -> Draws:
-    """One draw of each text, of its neighbours in the bands from `low` to below `high`."""
+    """One draw of each text, of its neighbours in the bands from `low` to below `high`; a pair that
+    both of its texts drew counts once."""
     mine = draws[(draws["band"] >= low) & (draws["band"] < high)].copy()
     mine["band"] = low
-    return by_lot(mine)
+    mine = by_lot(mine)
+    return mine[np.sort(np.unique(mine["lot"], return_index=True)[1])]
 
 
 def _lowest(draws: Draws) -> npt.NDArray[np.int64]:

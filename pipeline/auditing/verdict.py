@@ -106,7 +106,7 @@ def mark_known(root: Path, chosen: Sampled, draws: Draws) -> None:
 def by_band(near: Near, draws: Draws) -> list[Band]:
     found = []
     for number, (low, high) in enumerate(itertools.pairwise([*edges(near.threshold), 1.0])):
-        mine = draws[draws["band"] == number]
+        mine = of_bands(draws, number, number + 1)
         chances = [
             collision_probability(similar, near.bands, near.rows)
             for similar in mine["jaccard"].tolist()
@@ -128,7 +128,7 @@ def recall(near: Near, chosen: Sampled, draws: Draws) -> dict[str, Rate]:
 def proposals(near: Near, draws: Draws) -> Rate:
     """Of pairs that LSH proposes, one a text: the share that reaches the threshold. Where nothing
     is verified the others are removed too."""
-    return Rate.of(draws[draws["band"] == ANY]["jaccard"] >= near.threshold - SLACK)
+    return Rate.of(of_bands(draws, ANY, ANY + 1)["jaccard"] >= near.threshold - SLACK)
 
 
 def stored_pairs(root: Path, near: Near, num: int, seed: int) -> list[Stored]:

@@ -108,11 +108,18 @@ def test_a_union_of_bands_has_one_draw_of_each_text() -> None:
     assert neighbours.of_bands(draws, 3, 5)["lot"].tolist() == [3, 9]
 
 
+def test_a_pair_that_both_of_its_texts_drew_counts_once(tmp_path: Path) -> None:
+    docs = [Doc(" ".join([*WORDS, "one"])), Doc(" ".join([*WORDS, "two"])), Doc("cat")]
+    found = audited(write(tmp_path, docs, [(0, 1)]))
+    assert found.recall["all"] == found.proposals == found.bands[-1].known == Rate(1, 1)
+    assert [pair.what for pair in found.pairs] == ["a pair"]
+
+
 def test_recall_counts_what_the_corpus_knows(tmp_path: Path) -> None:
     docs = families()
     pairs = sorted(similar(docs, NEAR.threshold))
     whole = audited(write(tmp_path / "whole", docs, pairs))
-    assert whole.recall["all"].hits == whole.recall["all"].draws > 10
+    assert whole.recall["all"].hits == whole.recall["all"].draws > 7
     assert whole.recall.keys() >= {"language en", "language zh", "source source-1"}
     known = {docs[n].content for pair in pairs[::2] for n in pair}
     half = audited(write(tmp_path / "half", docs, pairs[::2]))
@@ -128,7 +135,7 @@ def test_members_of_a_large_cluster_are_known(tmp_path: Path) -> None:
     contents = sorted(doc.content for doc in docs)
     rows = [{"content_hash": c, "cluster": contents[0], "size": 3, "large": True} for c in contents]
     write_rows(root / "clusters/part-00000.parquet", rows, schema.CLUSTERS)
-    assert audited_recall(root) == Rate(3, 3)
+    assert audited_recall(root) in (Rate(2, 2), Rate(3, 3))  # three pairs, drawn by lot
     rows[2] = rows[2] | {"cluster": contents[2]}
     write_rows(root / "clusters/part-00000.parquet", rows, schema.CLUSTERS)
     assert audited_recall(root).hits < 3
