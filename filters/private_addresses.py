@@ -55,10 +55,10 @@ _MACHINE = re.compile(
     re.I,
 )
 _PORT = re.compile(rb":\d{2,5}(?!\d)|/\d{1,2}(?!\d)")
-# The head of a section, at the start of its line: 36.7.2.1. SQLDA (66 of 70 hits in PostgreSQL's
+# The head of a section, at the start of its line: 36.7.2.1. SQLDA (64 of 70 hits in PostgreSQL's
 # manual).
 _LINE_START = re.compile(rb"(?:^|\n)[ \t]*$")
-_HEADING = re.compile(rb"\.[ \t]+\S")
+_HEADING = re.compile(rb"\.(?:[ \t]|\xc2\xa0)+\S")  # or a no-break space
 # Four small numbers are versions and sections more often than addresses (2.6.32.71, 9.0.8112):
 # below this first number something beside them has to speak of a machine.
 _SMALL = 24
