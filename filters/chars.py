@@ -141,16 +141,16 @@ def _measure(
         left = STRETCH
         stretch += 1
         while at < end:
-            code = int(data[at])
+            code = int(data[np.uint64(at)])
             if code < 0x80:
                 at += 1
             else:
                 code, at = next_char(data, at)
-            state = states[code]
-            seen[num_seen] = code  # no branch: which are new cannot be predicted
+            state = states[np.uint64(code)]
+            seen[np.uint64(num_seen)] = code  # no branch: which are new cannot be predicted
             num_seen += state & _COUNT == 0
             distinct += state >> 32 != stretch
-            states[code] = (stretch << 32) + (state & _COUNT) + 1
+            states[np.uint64(code)] = (stretch << 32) + (state & _COUNT) + 1
             run = run + 1 if code == before else 1
             before = code
             if run == RUN:

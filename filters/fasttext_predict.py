@@ -25,7 +25,7 @@ from filters.fasttext_file import (
     hash_step,
 )
 from filters.fasttext_output import average, best_output, search_tree
-from kernels.compile import kernel
+from kernels.compile import inner_kernel, kernel
 from kernels.hashing import Bytes
 
 _EOS = np.frombuffer(b"</s>", np.uint8).copy()
@@ -111,7 +111,6 @@ def rows_of(network: Network, data: Bytes, begin: int, end: int, word: Bytes, li
                 bucket,
                 network.pruned,
                 kept,
-                rows,
                 line,
                 count,
             )
@@ -123,7 +122,10 @@ def rows_of(network: Network, data: Bytes, begin: int, end: int, word: Bytes, li
         for j in range(i + 1, min(num_hashes, i + network.word_ngrams)):
             value = value * _WORD_NGRAM + _signed(hashes[j])
             number = np.int64(value % np.uint64(bucket))
-            count = _push(number, num_words, network.pruned, kept, rows, line, count)
+            count = _push(number, num_words, network.pruned, kept, line, count)
+    for i in range(count if network.pruned else 0):
+        if line[i] >= num_words:  # a bucket
+            line[i] = num_words + rows[np.uint64(line[i] - num_words)]
     return count
 
 
@@ -147,18 +149,17 @@ def _signed(value: np.uint64) -> np.uint64:
     return value | high
 
 
-@kernel
+@inner_kernel
 def _push(
-    bucket: np.int64, num_words: int, pruned: bool, kept: Bytes, rows: Ids, line: Ids, count: int
+    bucket: np.int64, num_words: int, pruned: bool, kept: Bytes, line: Ids, count: int
 ) -> int:
-    """Append the row of a bucket, if it was kept; returns how many rows there are."""
+    """Append a bucket, if it was kept; returns how many there are. No branch: that cannot be
+    predicted."""
+    line[np.uint64(count)] = num_words + bucket
     if not pruned:
-        line[count] = num_words + bucket
-    elif kept[bucket >> 3] >> (bucket & 7) & 1:
-        line[count] = num_words + rows[bucket]
-    else:
-        return count
-    return count + 1
+        return count + 1
+    place = np.uint64(bucket)
+    return count + int(kept[place >> np.uint64(3)] >> np.uint8(bucket & 7) & np.uint8(1))
 
 
 @kernel
@@ -171,11 +172,10 @@ def _subwords(
     size: int,
     pruned: bool,
     kept: Bytes,
-    rows: Ids,
     line: Ids,
     count: int,
 ) -> int:
-    """Append the rows of all n-grams of minn to maxn characters of `word[:end]`, a word
+    """Append the buckets of all n-grams of minn to maxn characters of `word[:end]`, a word
     between `<` and `>`, but not of these alone. A hash goes on from that of the shorter n-gram.
     """
     inverse = 1.0 / size
@@ -186,10 +186,10 @@ def _subwords(
         at = start
         length = 0
         while at < end and length < maxn:
-            value = hash_step(value, word[at])
+            value = hash_step(value, word[np.uint64(at)])
             at += 1
-            while at < end and word[at] & 0xC0 == 0x80:
-                value = hash_step(value, word[at])
+            while at < end and word[np.uint64(at)] & 0xC0 == 0x80:
+                value = hash_step(value, word[np.uint64(at)])
                 at += 1
             length += 1
             if length >= minn and not (length == 1 and (start == 0 or at == end)):
@@ -199,5 +199,5 @@ def _subwords(
                     bucket += size
                 elif bucket >= size:
                     bucket -= size
-                count = _push(bucket, num_words, pruned, kept, rows, line, count)
+                count = _push(bucket, num_words, pruned, kept, line, count)
     return count

@@ -15,8 +15,9 @@ import pyarrow as pa
 
 from filters.columns import Signal
 from filters.endings import ends_in_ellipsis
+from filters.names import longest, table_for
 from filters.pieces import Segments
-from filters.repetition import DUP_SIZES, TOP_SIZES, duplicate_shares, ngram_shares, scratch
+from filters.repetition import DUP_SIZES, TOP_SIZES, Shares, duplicate_shares
 from filters.segments import Texts
 from filters.stop_words import lists_of, num_stop_words
 from filters.text import next_char
@@ -74,7 +75,9 @@ _BULLET_CODES = np.array([ord(char) for char in BULLETS])
 def measure(texts: Texts, columns: Mapping[str, pa.Array]) -> Mapping[str, pa.Array | np.ndarray]:
     """All columns of `COLUMNS` for a batch; see filters/signals.py."""
     lists = lists_of(columns["lang"], STOP_LISTS)
+    ngrams = texts.repetition.chars  # the last columns
     ratios = np.zeros((len(texts), len(RATIOS)), np.float32)
+    ratios[:, -ngrams.shape[1] :] = ngrams
     words = texts.segments.words
     _measure(texts.data, texts.segments, ratios)
     return {
@@ -85,10 +88,10 @@ def measure(texts: Texts, columns: Mapping[str, pa.Array]) -> Mapping[str, pa.Ar
 
 
 @kernel
-def _measure(data: Bytes, segments: Segments, ratios: npt.NDArray[np.float32]) -> None:
+def _measure(data: Bytes, segments: Segments, ratios: Shares) -> None:
     words, lines, paragraphs, found = segments
-    room = scratch(words.offsets)
-    pieces = scratch(lines.offsets)
+    most = longest(lines.offsets)
+    keys, table = np.empty(most, np.uint64), table_for(most)
     for text in range(len(ratios)):
         begin, end = words.offsets[text], words.offsets[text + 1]
         num_words = max(end - begin, 1)
@@ -106,16 +109,12 @@ def _measure(data: Bytes, segments: Segments, ratios: npt.NDArray[np.float32]) -
         row[3] = bullets / max(last - first, 1)
         row[4] = ellipsis_ends / max(last - first, 1)
         row[5] = found.letter_words[text] / num_words
-        row[6], row[7] = duplicate_shares(
-            lines.hashes, lines.chars, first, last, pieces.keys, pieces.table
-        )
+        row[6], row[7] = duplicate_shares(lines.hashes, lines.chars, first, last, keys, table)
         row[8], row[9] = duplicate_shares(
             paragraphs.hashes,
             paragraphs.chars,
             paragraphs.offsets[text],
             paragraphs.offsets[text + 1],
-            pieces.keys,
-            pieces.table,
+            keys,
+            table,
         )
-        distinct = words.starts[text + 1] - words.starts[text]
-        ngram_shares(words.names, words.ends, begin, end, distinct, room, row[10:])

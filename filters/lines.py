@@ -188,7 +188,9 @@ def _may_count(data: Bytes, begin: int, end: int) -> bool:
     """Does a word of COUNTED begin somewhere, as far as three bytes tell?"""
     found = False
     for at in range(begin, end - 2):
-        found |= _BEGINNINGS[_slot(data[at], data[at + 1], data[at + 2])]
+        first = np.uint64(at)
+        second, third = first + np.uint64(1), first + np.uint64(2)
+        found |= _BEGINNINGS[_slot(data[first], data[second], data[third])]
     return found
 
 

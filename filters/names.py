@@ -42,15 +42,15 @@ def name_of(table: Positions, bits: int, keys: Keys, first: int, count: int, key
 
     Its top bits are its place in the table: they must be mixed.
     """
-    slot = np.int64(key >> np.uint64(64 - bits))
+    slot = key >> np.uint64(64 - bits)
     name = int(table[slot])
     while name >= 0:
-        if keys[first + name] == key:
+        if keys[np.uint64(first + name)] == key:
             return name
-        slot = (slot + 1) & ((1 << bits) - 1)
+        slot = (slot + np.uint64(1)) & ((np.uint64(1) << np.uint64(bits)) - np.uint64(1))
         name = int(table[slot])
     table[slot] = count
-    keys[first + count] = key
+    keys[np.uint64(first + count)] = key
     return count
 
 

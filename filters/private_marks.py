@@ -1,8 +1,8 @@
 """The first look for `privacy`: where in a batch something private may stand, from its bytes alone.
 
-One pass that stops at few bytes: @, digits, and the letters that published tokens begin with. What
-it marks, the rules of private_numbers.py, private_addresses.py and secrets.py look at; it marks
-all that they would find, and of ordinary text some dozens of places in a MB.
+One pass that stops at few bytes: @, digits, and rare letters of published tokens, where the byte
+before fits. What it marks, the rules of private_numbers.py, private_addresses.py and secrets.py
+look at; it marks all that they would find, and of ordinary text some dozens of places in a MB.
 """
 
 from __future__ import annotations
@@ -10,6 +10,17 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from filters.private_tokens import (
+    NAME,
+    PART_CHARS,
+    RARE,
+    TOKENS,
+    is_web_token,
+    padded,
+    stands,
+    token_at,
+    web_token,
+)
 from kernels.compile import inner_kernel, kernel
 from kernels.hashing import Bytes
 
@@ -18,53 +29,36 @@ AT, NUMBER, DOTTED, COLONS, TOKEN, PASSPORT, ROOM = (1 << bit for bit in range(7
 Marks = npt.NDArray[np.int64]  # [n, 4]: text, first byte, byte after the last, what; bytes of data
 
 
-def _padded(words: list[str], width: int) -> Bytes:
-    return np.array([list(word.encode().ljust(width, b"\0")) for word in words], np.uint8)
+_HEX = np.zeros(256, np.bool_)
+_HEX[[ord(char) for char in "0123456789abcdefABCDEF"]] = True
+_JOINS = np.zeros(256, np.bool_)  # ASCII that may stand between the groups of a number
+_JOINS[[ord(char) for char in " -.()"]] = True
+
+_DIGIT, _AT, _COLON, _LETTER = 1, 2, 4, 8  # kinds of a place; from _LETTER on a bit a rare letter
 
 
-# Beginnings of tokens, and at which of their bytes they are looked for: a rare one.
-TOKENS = {
-    "AKIA": 1,
-    "ASIA": 3,
-    "AKID": 1,
-    "AIza": 2,
-    "LTAI": 0,
-    "xox": 0,
-    "xapp-": 0,
-    "eyJ": 2,
-    "ghp_": 3,
-    "gho_": 3,
-    "ghu_": 3,
-    "ghs_": 3,
-    "ghr_": 3,
-    "github_pat_": 6,
-    "hf_": 2,
-    "sk-": 2,
-    "sk_live_": 2,
-    "rk_live_": 2,
-    "npm_": 3,
-    "glpat-": 5,
-    "pypi-": 4,
-    "aws_secret_": 3,
-    "AWS_SECRET_": 3,
-    "-----BEGIN": 5,
-}
-_TOKENS = _padded(list(TOKENS), 12)
-_TOKEN_LENGTHS = np.array([len(token) for token in TOKENS])
-_TOKEN_AT = np.array(list(TOKENS.values()))
-_RARE = np.array([ord(token[at]) for token, at in TOKENS.items()], np.uint8)
+def _stops() -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.uint16]]:
+    """What may stand at a byte by itself, and by the byte before it: both must say so."""
+    here, before = np.zeros(256, np.uint16), np.zeros(256, np.uint16)
+    here[ord("0") : ord("9") + 1] = _DIGIT
+    before[:] = _DIGIT
+    here[ord("@")] = _AT
+    before[NAME] |= _AT
+    here[ord(":")] = _COLON
+    before[_HEX] |= _COLON
+    for bit, rare in enumerate(dict.fromkeys(RARE.tolist())):
+        here[rare] = _LETTER << bit
+        for token, at in TOKENS.items():
+            if ord(token[at]) == rare:
+                before[[ord(token[at - 1].lower()), ord(token[at - 1].upper())]] |= _LETTER << bit
+    return here, before
 
-_AT, _DIGIT, _COLON, _LETTER = 1, 2, 3, 4
-_FIRST = np.zeros(256, np.uint8)
-_FIRST[[ord("@"), ord(":")]] = _AT, _COLON
-_FIRST[ord("0") : ord("9") + 1] = _DIGIT
-_FIRST[_RARE] = _LETTER
-_HEX = np.zeros(256, np.uint8)
-_HEX[[ord(char) for char in "0123456789abcdefABCDEF"]] = 1
-_NAME = np.zeros(256, np.uint8)  # of what a number or a token is no part of a longer name
-_NAME[[*range(0x30, 0x3A), *range(0x41, 0x5B), *range(0x61, 0x7B)]] = 1
-_HOUSES = _padded(["室", "户", "戶"], 3)
-_PASSPORTS = _padded(["passport", "护照", "護照"], 8)
+
+_HERE, _BEFORE = _stops()
+_HOUSES = padded(["室", "户", "戶"], 3)
+_BLOCKS = padded(["楼", "樓", "栋", "棟", "幢", "座", "元"], 3)  # how a name of a block ends
+_BLOCK_REACH = 51  # bytes before a room: 12 characters, 4 digits, and that one
+_PASSPORTS = padded(["passport", "护照", "護照"], 8)
 _PASSPORT_LENGTHS = np.array([8, 6, 6])
 PASSPORT_REACH = 40  # bytes before a number in which the word must stand
 
@@ -76,9 +70,17 @@ def marks(data: Bytes, offsets: npt.NDArray[np.int64]) -> Marks:
     size = 0
     for text in range(len(offsets) - 1):
         begin, stop = offsets[text], offsets[text + 1]
-        at = _next(data, begin, stop)
+        part_end, whole = begin, False  # of the last that may begin a web token
+        at = _next(data, begin, begin, stop)
         while at < stop:
             what, first, last = _look(data, begin, at, stop)
+            if what == TOKEN and is_web_token(data, first):
+                if first >= part_end:  # else seen with one that began before
+                    part_end, whole = web_token(data, first, stop)
+                alone = first == begin or not NAME[data[first - 1]]
+                if not (whole and alone and 8 <= part_end - first - 3 <= PART_CHARS):
+                    what = 0
+                whole &= what == 0  # what begins later in this part is a piece of it
             if what:
                 if size == len(found):
                     found = _twice_as_long(found)
@@ -87,16 +89,19 @@ def marks(data: Bytes, offsets: npt.NDArray[np.int64]) -> Marks:
                 found[size, 2] = last
                 found[size, 3] = what
                 size += 1
-            at = _next(data, last, stop)
+            at = _next(data, begin, last, stop)
     return found[:size]
 
 
 @kernel
-def _next(data: Bytes, at: int, stop: int) -> int:
+def _next(data: Bytes, begin: int, at: int, stop: int) -> int:
     """The next byte that may begin something: a loop of its own, four times as fast."""
-    while at < stop and _FIRST[data[at]] == 0:
-        at += 1
-    return at
+    before = _BEFORE[data[at - 1]] if at > begin else _BEFORE[0]
+    place, end = np.uint64(at), np.uint64(stop)
+    while place < end and _HERE[data[place]] & before == 0:
+        before = _BEFORE[data[place]]
+        place += np.uint64(1)
+    return np.int64(place)
 
 
 @kernel
@@ -109,8 +114,13 @@ def _twice_as_long(found: Marks) -> Marks:
 @kernel
 def _look(data: Bytes, begin: int, at: int, stop: int) -> tuple[int, int, int]:
     """What may stand at a byte (0: nothing), its first byte, and where to go on."""
-    kind = _FIRST[data[at]]
+    kind = _HERE[data[at]]
     if kind == _DIGIT:
+        end = at + 1
+        while end < stop and 0x30 <= data[end] <= 0x39:
+            end += 1
+        if end - at < 7 and end + 1 < stop and data[end] < 0x80 and _ends_number(data, end):
+            return 0, at, end  # a short number by itself, as nearly all are
         end, shape = _cluster(data, begin, at, stop)
         what = 0
         if shape & 1 or (shape & 4 and at > begin and data[at - 1] == 0x2B):
@@ -120,23 +130,31 @@ def _look(data: Bytes, begin: int, at: int, stop: int) -> tuple[int, int, int]:
         if shape & 8 and _passport_before(data, begin, at):
             what |= PASSPORT
         if end + 3 <= stop and data[end] >= 0xE5 and _is_one_of(data, end, _HOUSES):
-            what |= ROOM
+            what |= ROOM if _block_before(data, begin, end) else 0
         return what, at, end
     if kind == _AT:
-        between = at > begin and at + 1 < stop and _NAME[data[at - 1]] and _NAME[data[at + 1]]
-        return AT if between else 0, at, at + 1
+        return AT if at + 1 < stop and NAME[data[at + 1]] else 0, at, at + 1
     if kind == _COLON:
         if at - begin >= 4 and _public_group(data, begin, at):
             return COLONS, at - 4, at + 1
         return 0, at, at + 1
-    for token in range(len(_TOKEN_LENGTHS)):
-        if data[at] != _RARE[token]:
-            continue
-        start, length = at - _TOKEN_AT[token], _TOKEN_LENGTHS[token]
-        inside = start >= begin and start + length <= stop
-        if inside and _stands(data, start, _TOKENS[token], length):
-            return TOKEN, start, at + 1
-    return 0, at, at + 1
+    start = token_at(data, begin, at, stop)
+    return TOKEN if start >= 0 else 0, start, at + 1
+
+
+@kernel
+def _block_before(data: Bytes, begin: int, end: int) -> bool:
+    """Does a block of flats stand before a room, near enough for its rule?"""
+    for at in range(max(begin, end - _BLOCK_REACH), end - 3):
+        if data[at] >= 0xE5 and _is_one_of(data, at, _BLOCKS):
+            return True
+    return False
+
+
+@inner_kernel
+def _ends_number(data: Bytes, at: int) -> bool:
+    """Does ASCII stand there with which no number of several groups goes on?"""
+    return not _JOINS[data[at]] or (NAME[data[at + 1]] and data[at + 1] > 0x39)
 
 
 @kernel
@@ -149,7 +167,7 @@ def _cluster(data: Bytes, begin: int, at: int, stop: int) -> tuple[int, int]:
     """
     end, shape, digits, dots, longest = at, 0, 0, 0, 0
     one = two = three = 0  # lengths of the last groups
-    loose = at == begin or not (_NAME[data[at - 1]] or data[at - 1] in (0x2E, 0x3D, 0x5F))
+    loose = at == begin or not (NAME[data[at - 1]] or data[at - 1] in (0x2E, 0x3D, 0x5F))
     while True:
         first = end
         while end < stop and 0x30 <= data[end] <= 0x39:
@@ -198,7 +216,7 @@ def _public_group(data: Bytes, begin: int, at: int) -> bool:
     for i in range(at - 3, at):
         if not _HEX[data[i]]:
             return False
-    return at - 4 == begin or not (_NAME[data[at - 5]] or data[at - 5] == 0x3A)
+    return at - 4 == begin or not (NAME[data[at - 5]] or data[at - 5] == 0x3A)
 
 
 @kernel
@@ -206,7 +224,7 @@ def _passport_before(data: Bytes, begin: int, at: int) -> bool:
     for first in range(max(begin, at - PASSPORT_REACH), at):
         for word in range(len(_PASSPORT_LENGTHS)):
             length = _PASSPORT_LENGTHS[word]
-            if first + length <= at and _stands(data, first, _PASSPORTS[word], length):
+            if first + length <= at and stands(data, first, _PASSPORTS[word], length):
                 return True
     return False
 
@@ -221,13 +239,3 @@ def _is_one_of(data: Bytes, at: int, characters: Bytes) -> bool:
         ):
             return True
     return False
-
-
-@kernel
-def _stands(data: Bytes, first: int, word: Bytes, length: int) -> bool:
-    """Does the word stand there, its small letters in any case?"""
-    for i in range(length):
-        byte = data[first + i]
-        if byte != word[i] and not (0x61 <= word[i] <= 0x7A and byte + 32 == word[i]):
-            return False
-    return True

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from filters.names import MIN_BITS, Offsets, fill, name_of
 from filters.pieces import Segments, room
+from filters.repetition import Repetition, repeated_words
 from filters.text import CLASSES, SPACE, WORD, Bits, next_char
 from filters.wordruns import LONG_WORD, NUM_HAN, ascii_run, han_run, word_end
 from kernels.arrow import string_buffers
@@ -40,6 +41,11 @@ class Texts:
     def segments(self) -> Segments:
         """Found when a group asks first."""
         return segment(self.data, self.offsets, CLASSES)
+
+    @cached_property
+    def repetition(self) -> Repetition:
+        """Of words in a row, likewise."""
+        return repeated_words(self.segments.words)
 
 
 # Bits of an ASCII character.
@@ -88,17 +94,18 @@ def segment(data: Bytes, offsets: Offsets, classes: Bits) -> Segments:
             start = at
             code = 10
             kind = _SPACE  # what comes after the end closes the last line
+            lead = data[np.uint64(at)] if at < end else np.uint8(0)
             if at == end:
                 at += 1
-            elif data[at] < 0x80:
-                code = int(data[at])
-                kind = int(_ASCII[code])
+            elif lead < 0x80:
+                code = int(lead)
+                kind = int(_ASCII[lead])
                 at += 1
-            elif 0xE4 <= data[at] <= 0xE9:
+            elif 0xE4 <= lead <= 0xE9:
                 kind = _WORD  # nearly always; seen below
             else:
                 code, at = next_char(data, at)
-                found = classes[code]
+                found = classes[np.uint64(code)]
                 kind = _WORD if found & WORD else _SPACE if found & SPACE else _MARK
             if kind & _SPACE:
                 chars += 1
@@ -140,14 +147,14 @@ def segment(data: Bytes, offsets: Offsets, classes: Bits) -> Segments:
                     line_long = 0
             if kind & _WORD:
                 run = start
-                if code < 0x80 and data[start] < 0x80:
+                if lead < 0x80:
                     run, last, word, word_chars, distinct, letters = ascii_run(
                         data, start, end, words, word, word_chars, table, bits, first, distinct
                     )
                     letter_words += letters
                     last_chars = chars + last - start
                     chars += run - start
-                elif data[start] >= 0xE4:
+                elif lead >= 0xE4:
                     run, after, distinct = han_run(
                         data,
                         start,

@@ -62,18 +62,18 @@ def ascii_run(
         after = at + length
         if length == 0 or length > LONG_WORD:
             break
-        if after < end and (data[after] >= 0x80 or data[after] == 0x27):
+        follows = data[np.uint64(after)] if after < end else np.uint8(0)
+        if follows >= 0x80 or follows == 0x27:
             break
         name = name_of(table, bits, words.vocabulary, first, count, value)
-        words.names[word] = name
+        words.names[np.uint64(word)] = name
         count += name == count
         word_chars += length
-        words.ends[word] = word_chars
+        words.ends[np.uint64(word)] = word_chars
         word += 1
         letter_words += letters
-        last = at = after
-        if at < end and data[at] == 0x20:
-            at += 1
+        last = after
+        at = after + (follows == 0x20)
     return at, last, word, word_chars, count, letter_words
 
 
@@ -97,26 +97,31 @@ def han_run(
     Returns: where it stopped, the next word's number, distinct words.
     """
     while at < end:
-        lead = data[at]
-        if lead < 0xE4 or lead > 0xE9 or (lead == 0xE4 and data[at + 1] < 0xB8):
+        place = np.uint64(at)  # indices without a sign: no test of it
+        lead = data[place]
+        if lead < 0xE4 or lead > 0xE9:
+            break
+        second, third = data[place + np.uint64(1)], data[place + np.uint64(2)]
+        if lead == 0xE4 and second < 0xB8:
             break
         after = at + 3
-        if after < end and data[after] >= 0x80 and not 0xE4 <= data[after] <= 0xE9:
+        follows = data[np.uint64(after)] if after < end else np.uint8(0)
+        if follows >= 0x80 and not 0xE4 <= follows <= 0xE9:
             code, _ = next_char(data, after)
-            if classes[code] & MARK:
+            if classes[np.uint64(code)] & MARK:
                 break
-        code = int(lead & 0x0F) << 12 | int(data[at + 1] & 0x3F) << 6 | int(data[at + 2] & 0x3F)
-        name = names[code - FIRST_HAN] - (text << 32)
+        code = int(lead & 0x0F) << 12 | int(second & 0x3F) << 6 | int(third & 0x3F)
+        name = names[np.uint64(code - FIRST_HAN)] - (text << 32)
         if name < 0:
             name = count
-            names[code - FIRST_HAN] = (text << 32) + name
-            chunk = np.uint64(lead) | np.uint64(data[at + 1]) << np.uint64(8)
-            chunk |= np.uint64(data[at + 2]) << np.uint64(16)
+            names[np.uint64(code - FIRST_HAN)] = (text << 32) + name
+            chunk = np.uint64(lead) | np.uint64(second) << np.uint64(8)
+            chunk |= np.uint64(third) << np.uint64(16)
             words.vocabulary[first + count] = mix(mix(HASH_START, chunk), np.uint64(3))
             count += 1
-        words.names[word] = name
+        words.names[np.uint64(word)] = name
         word_chars += 1
-        words.ends[word] = word_chars
+        words.ends[np.uint64(word)] = word_chars
         word += 1
         at = after
     return at, word, count

@@ -17,7 +17,7 @@ HASH_START = np.uint64(0xCBF29CE484222325)
 HASH_PRIME = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio, odd
 _HALF = np.uint64(32)
 
-_TOP = np.uint64(0x8080808080808080)
+NOT_ASCII = _TOP = np.uint64(0x8080808080808080)
 _LOW = np.uint64(0x7F7F7F7F7F7F7F7F)
 _FROM_A = np.uint64(0x3F3F3F3F3F3F3F3F)  # + a byte from "A" on sets the top bit
 _CASE = np.uint64(0x2020202020202020)

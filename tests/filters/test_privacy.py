@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 from filters import privacy
 from filters.edits import applied, edits_of, fault, merged
-from filters.private_marks import AT, COLONS, DOTTED, NUMBER, PASSPORT, ROOM, TOKEN, TOKENS
+from filters.private_addresses import homes
+from filters.private_marks import AT, COLONS, DOTTED, NUMBER, PASSPORT, ROOM, TOKEN, marks
+from filters.private_tokens import TOKENS
 from filters.segments import Texts
 
 KEY = (
@@ -227,6 +229,7 @@ def test_the_first_look_misses_nothing_that_a_rule_would_find(texts: list[str]) 
     [
         *("1", "@", "a@", "1.", "13912345670 ", "-----BEGIN PRIVATE KEY-----", "eyJ.", "2400:"),
         *("://", "1 ", "(1", "室", "1室", "x", "a:b@", "ab.", "护照", "+1-"),
+        *("12号3楼502室", "路1座1室", "eyJ", "eyJ-", "eyJ-eyJ12345.", "sk-", "sk-1", "ghp_", "9 "),
     ],
 )
 def test_long_texts_of_one_thing_take_linear_time(unit: str) -> None:
@@ -237,3 +240,48 @@ def test_long_texts_of_one_thing_take_linear_time(unit: str) -> None:
         privacy.find(texts, {})
         seconds.append(time.process_time() - begin)
     assert seconds[1] < 24 * seconds[0] + 0.5
+
+
+_HOME_FORWARDS = re.compile(
+    r"[\u4e00-\u9fffA-Za-z0-9]{2,30}?(?:路|街|道|巷|弄|村|里|园|苑|城|庭|区|號|号)"
+    r"[\u4e00-\u9fffA-Za-z0-9（）()—-]{0,24}?"
+    r"(?:\d{1,3}|[A-Z])(?:号楼|號樓|栋|棟|幢|座|单元|單元)[\u4e00-\u9fff0-9（）()—-]{0,12}?"
+    r"\d{1,4}[室户戶]$"
+)
+STREETS = st.lists(
+    st.sampled_from(["中", "山", "路", "街", "号", "号楼", "幢", "座", "单元", "1", "23", "A", "b"])
+    | st.sampled_from(["-", "（", "，", "\n", "９", "x" * 9, "天" * 12]),
+    max_size=40,
+)
+
+
+@given(STREETS, st.sampled_from(["1室", "502户", "12345戶"]))
+def test_a_home_is_read_from_its_end_as_from_its_beginning(street: list[str], room: str) -> None:
+    text = "".join([*street, room])
+    end = len(text.encode()) - 3
+    begin = len(text[:-1].rstrip("0123456789").encode())
+    last = text.encode()[max(0, begin - 150) :].decode(errors="ignore")
+    match = _HOME_FORWARDS.search(re.split(r"[，\n]", last)[-1])
+    expected = [(end + 3 - len(match[0].encode()), end + 3)] if match else []
+    assert list(homes(text.encode(), begin, end)) == expected
+
+
+@pytest.mark.parametrize(
+    ("unit", "num_marks"),
+    [
+        ("12室", 0),
+        ("中山路12号502室", 0),
+        ("eyJ-", 0),
+        ("eyJ.", 0),
+        ("eyJ-" * 9 + "." + "a" * 9, 0),
+    ],
+)
+def test_what_no_rule_can_find_is_not_marked(unit: str, num_marks: int) -> None:
+    texts = Texts(pa.array([unit * 1_000]))
+    assert len(marks(texts.data, texts.offsets)) == num_marks
+
+
+def test_of_one_part_of_a_web_token_one_beginning_is_marked() -> None:
+    texts = Texts(pa.array([("eyJ-" * 900 + ".eyJ12345678.12345678 ") * 3]))
+    assert len(marks(texts.data, texts.offsets)) == 3
+    assert len(privacy.find(texts, {})) == 3
