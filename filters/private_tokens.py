@@ -77,7 +77,23 @@ def stands(data: Bytes, first: int, word: Bytes, length: int) -> bool:
 @inner_kernel
 def is_web_token(data: Bytes, first: int) -> bool:
     """Of a token, for it alone begins so: `eyJ`."""
-    return data[first] == 0x65 and data[first + 1] == 0x79 and data[first + 2] == 0x4A
+    begins: bool = data[first] == 0x65 and data[first + 1] == 0x79 and data[first + 2] == 0x4A
+    return begins
+
+
+@inner_kernel
+def is_key(data: Bytes, first: int) -> bool:
+    """Likewise `sk-`, which counts only with a digit."""
+    begins: bool = data[first] == 0x73 and data[first + 1] == 0x6B and data[first + 2] == 0x2D
+    return begins
+
+
+@kernel
+def digit_or_end(data: Bytes, at: int, stop: int) -> int:
+    """The first digit of a part of a token, or where the part ends."""
+    while at < stop and _OF_PART[data[at]] and not 0x30 <= data[at] <= 0x39:
+        at += 1
+    return at
 
 
 @kernel

@@ -274,6 +274,7 @@ def test_a_home_is_read_from_its_end_as_from_its_beginning(street: list[str], ro
         ("eyJ-", 0),
         ("eyJ.", 0),
         ("eyJ-" * 9 + "." + "a" * 9, 0),
+        ("sk-", 0),
     ],
 )
 def test_what_no_rule_can_find_is_not_marked(unit: str, num_marks: int) -> None:
