@@ -56,16 +56,23 @@ def report(root: Path) -> Iterator[str]:
     documents = {row["source"]: row["documents"] for row in rows(root, _SOURCES)}
     for name in settings["sets"]:
         mine = [[row for row in table if row["set"] == name] for table in (items, hits, found)]
-        yield from _of_set(name, mine[0], mine[1], mine[2], documents)
+        yield from of_set(name, mine[0], mine[1], mine[2], documents)
     yield (
         f'every one: assay sql {root} "select id, source, unnest(contamination.hits, recursive := '
         'true) from documents where contamination.num_items > 0"'
     )
 
 
-def _of_set(
+def of_set(
     name: str, items: list[Row], by_source: list[Row], found: list[Row], documents: dict[str, int]
 ) -> Iterator[str]:
+    """Lines of one set.
+
+    Args:
+        by_source: documents that it hits.
+        found: of each item found the documents, the largest share, and where that is.
+        documents: of each source, all.
+    """
     hit = ", ".join(f"{row['source']} {row['documents']:,}" for row in by_source)
     yield (
         f"{name}: {counted(len(found), 'item')} of {len(items):,} found, in documents of: "

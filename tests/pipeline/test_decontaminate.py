@@ -18,7 +18,7 @@ from filters.segments import Texts
 from pipeline.config import ConfigError
 from pipeline.groups import editors
 from pipeline.seeing.asking import rows
-from pipeline.seeing.contamination import report
+from pipeline.seeing.contamination import ALARM_SHARE, SHOWN, of_set, report
 from pipeline.settings import Decontaminate, load_corpus
 from pipeline.transforms import decontaminate
 
@@ -104,6 +104,31 @@ def test_edits_without_sets_are_refused(tmp_path: Path) -> None:
     )
     with pytest.raises(ConfigError, match="evaluation items, of which there are none; name sets"):
         editors(load_corpus(path))
+
+
+def test_a_set_that_hits_a_hundredth_of_a_source_is_told() -> None:
+    items = [{"item": f"a:{n}", "unmatched": "short", "excerpt": f"item {n}"} for n in range(10)]
+    worst = {"id": "0123456789abcdef", "source": "web", "start": 1_000, "end": 1_060}
+    found = [{"item": f"a:{n}", "documents": n, "share": 0.5, "worst": worst} for n in range(10)]
+    assert ALARM_SHARE == 0.01
+
+    def lines(hit: int) -> list[str]:
+        by_source = [{"source": "web", "documents": hit}, {"source": "few", "documents": 4}]
+        return list(of_set("a", items, by_source, found, {"web": 1_000, "few": 10}))
+
+    quiet = lines(10)
+    assert quiet[0] == "a: 10 items of 10 found, in documents of: web 10, few 4"
+    assert quiet[1].startswith(
+        "  cannot be found, shorter than an n-gram: 10 items: a:0 'item 0', "
+    )
+    assert quiet[1].endswith("a:7 'item 7', and 2 more")
+    assert quiet[2] == (
+        "  a:9: 9 documents, at most 50% in 0123456789ab of web, bytes 1,000 to 1,060: 'item 9'"
+    )
+    assert quiet[-1] == "  ... and 2 more items"
+    assert len(quiet) == 3 + SHOWN
+    (alarm,) = set(lines(11)) - set(quiet[1:]) - {lines(11)[0]}
+    assert alarm.startswith("  ALARM: hits 1.1% of source web: if that is no copy of the set")
 
 
 # --- all of it ------------------------------------------------------------------------------------
