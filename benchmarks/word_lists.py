@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 from human_texts import DAMAGED, LABELLED, Human, documents
 
-from filters import disguises, unsafe
+from filters import disguises, shipped, unsafe
 from filters.automaton import Form, automaton
 from filters.matching import find
 from filters.segments import Texts
@@ -68,9 +68,9 @@ def texts_of(texts: list[str]) -> Texts:
 
 def write_strengths(people: list[Human]) -> None:
     """Set `alone` or `together` of every entry by its rate on the fitted sources."""
-    rows = [line.split("\t") for line in unsafe.FILE.read_text(encoding="utf-8").splitlines()]
+    rows = [line.split("\t") for line in shipped.UNSAFE.read_text(encoding="utf-8").splitlines()]
     phrases = [row[0] for row in rows]
-    ordinary = [row[0] for row in rows if row[2] == unsafe.ORDINARY]
+    ordinary = [row[0] for row in rows if row[2] == shipped.ORDINARY]
     weak = np.zeros(len(rows), bool)
     built = automaton(disguises.forms(phrases), list(range(len(rows))), ordinary)
     for name in FITTED:
@@ -79,10 +79,11 @@ def write_strengths(people: list[Human]) -> None:
         num_words = int(texts.segments.words.offsets[-1])
         weak |= (counts >= 2) & (counts > MOST * num_words / 1e6)
     for row, is_weak in zip(rows, weak, strict=True):
-        if row[2] != unsafe.ORDINARY:
-            row[2] = unsafe.TOGETHER if is_weak else unsafe.ALONE
+        if row[2] != shipped.ORDINARY:
+            row[2] = shipped.TOGETHER if is_weak else shipped.ALONE
     lines = ["\t".join(row) + "\n" for row in rows]
-    unsafe.FILE.write_text("".join(lines), encoding="utf-8")
+    shipped.UNSAFE.write_text("".join(lines), encoding="utf-8")
+    shipped.unsafe_entries.cache_clear()
     unsafe.entries.cache_clear()
     print(f"{int(weak.sum())} of {len(rows)} entries count only together")
 
@@ -111,8 +112,8 @@ def list_of(phrase: str, origin: str) -> str:
 def print_clean(sources: dict[Row, Texts]) -> None:
     """Share of the documents of each clean source with a hit of each list, by strength; and with a
     score of .5 in each category."""
-    rows = [line.split("\t") for line in unsafe.FILE.read_text(encoding="utf-8").splitlines()]
-    rows = [row for row in rows if row[2] != unsafe.ORDINARY]
+    rows = [line.split("\t") for line in shipped.UNSAFE.read_text(encoding="utf-8").splitlines()]
+    rows = [row for row in rows if row[2] != shipped.ORDINARY]
     lists = [list_of(row[0], row[3]) for row in rows]
     names = sorted(set(lists))
     numbers = np.array([names.index(name) for name in lists])
@@ -120,7 +121,7 @@ def print_clean(sources: dict[Row, Texts]) -> None:
 
     def cells() -> Iterator[list[str]]:
         for row, texts in sources.items():
-            found = find(texts, unsafe.entries().automaton)
+            found = shipped.shipped(texts).unsafe
             flags = np.zeros((len(names), 2, len(texts)), bool)
             flags[numbers[found.entries], 1 - alone[found.entries], found.texts] = True
             scores = unsafe.measure(texts, {})

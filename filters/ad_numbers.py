@@ -8,13 +8,14 @@ import numpy.typing as npt
 from filters.names import Offsets, Positions
 from filters.wordruns import Words
 from kernels.compile import inner_kernel, kernel
-from kernels.hashing import HASH_PRIME, Bytes
+from kernels.hashing import HASH_PRIME, Bytes, digits_of, first_byte, load8
 
 Floats = npt.NDArray[np.float64]
 
 PHONE, PRICE, DISCOUNT = range(3)
 NUM_NUMBERS = 3
 STUFFED_WORDS = 2_000  # of a text: the first words, in which a phrase is looked for
+STUFFED_FROM = 0.12  # of the words under a phrase of two: less is chance
 MIN_REPEATS = 4
 _PAIR_BITS = 12  # two slots a word
 _PAIR_SLOTS = 1 << _PAIR_BITS
@@ -37,11 +38,12 @@ def count_numbers(data: Bytes, offsets: Offsets) -> Positions:
         low, end = offsets[text], offsets[text + 1]
         at = low
         while at < end:
-            if not _ZERO <= data[at] <= _NINE:
-                at += 1
+            digits = digits_of(load8(data, at, end))
+            if digits == 0:
+                at += 8
                 continue
-            start = at
-            at = _number_end(data, at, end)
+            start = at + first_byte(digits)
+            at = _number_end(data, start, end)
             joined = start > low and (data[start - 1] == _DOT or _is_latin(data[start - 1]))
             if joined or (at < end and _is_latin(data[at])):
                 continue
@@ -105,20 +107,23 @@ def _is_money(data: Bytes, low: int, at: int) -> bool:
 @kernel
 def phone_end(data: Bytes, start: int, end: int) -> int:
     """Where the telephone number that begins there ends; 0 where none does."""
-    groups = total = 0
-    sizes = np.zeros(5, np.int64)
-    digits = np.zeros(13, np.int64)
+    groups = total = head = 0  # the first three digits, as a number
+    first = before = middle = last = 0  # digits of the first group, and of the last three
     hyphens = True
     at = start
     while at < end and groups < 5:
+        size = 0
         while at < end and _ZERO <= data[at] <= _NINE:
             if total == 13:
                 return 0
-            digits[total] = data[at] - _ZERO
+            if total < 3:
+                head = 10 * head + int(data[at] - _ZERO)
             total += 1
-            sizes[groups] += 1
+            size += 1
             at += 1
         groups += 1
+        first = first if first else size
+        before, middle, last = middle, last, size
         after = at
         while after < end and after < at + 2 and data[after] in (32, 40, 41, 45, 46):
             after += 1
@@ -128,27 +133,32 @@ def phone_end(data: Bytes, start: int, end: int) -> int:
         at = after
     if at < end and _is_latin(data[at]):
         return 0
-    short = groups == 2 and sizes[0] == 3 and sizes[1] == 4 and hyphens
-    long = groups >= 3 and sizes[groups - 3] == 3 and sizes[groups - 2] == 3
-    long = long and sizes[groups - 1] == 4
-    long = long and (groups == 3 or (groups == 4 and sizes[0] == 1 and digits[0] == 1))
-    mobile = total == 11 and groups <= 3 and digits[0] == 1 and digits[1] >= 3
-    landline = 10 <= total <= 12 and groups <= 4 and digits[0] == 0 and digits[1] != 0
-    service = total == 10 and digits[0] in (4, 8) and digits[1] == 0 and digits[2] == 0
+    short = groups == 2 and first == 3 and last == 4 and hyphens
+    long = before == middle == 3 and last == 4
+    long = long and (groups == 3 or (groups == 4 and first == 1 and 100 <= head < 200))
+    mobile = total == 11 and groups <= 3 and 130 <= head < 200
+    landline = 10 <= total <= 12 and groups <= 4 and 10 <= head < 100
+    service = total == 10 and head in (400, 800)
     return at if short or long or mobile or landline or service else 0
 
 
 @kernel
 def stuffed_share(words: Words) -> Floats:
     """Of the first STUFFED_WORDS words of each text: the share under the two in a row that stand
-    there most often, at least MIN_REPEATS times; a word that repeats itself is no such two."""
+    there most often, at least MIN_REPEATS times; a word that repeats itself is no such two. 0 where
+    it is not more than STUFFED_FROM.
+    """
     shares = np.zeros(len(words.offsets) - 1)
+    times = np.zeros(STUFFED_WORDS, np.int64)
     pairs = np.zeros(_PAIR_SLOTS, np.int64)
     counts = np.zeros(_PAIR_SLOTS, np.int64)
     used = np.zeros(STUFFED_WORDS, np.int64)
     for text in range(len(shares)):
         begin = words.offsets[text]
         end = min(words.offsets[text + 1], begin + STUFFED_WORDS)
+        second = _second(words, begin, end, times)  # two in a row stand there no more often
+        if second < MIN_REPEATS or 2 * second / (end - begin) <= STUFFED_FROM:
+            continue
         most = num_used = 0
         for i in range(begin, end - 1):
             pair = (np.int64(words.names[i]) << 32 | np.int64(words.names[i + 1])) + 1
@@ -164,6 +174,23 @@ def stuffed_share(words: Words) -> Floats:
                 most = max(most, int(counts[slot]))
         for i in range(num_used):
             pairs[used[i]] = counts[used[i]] = 0
-        if most >= MIN_REPEATS:
-            shares[text] = min(2 * most / (end - begin), 1.0)
+        share = min(2 * most / (end - begin), 1.0)
+        if most >= MIN_REPEATS and share > STUFFED_FROM:
+            shares[text] = share
     return shares
+
+
+@inner_kernel
+def _second(words: Words, begin: int, end: int, times: Offsets) -> int:
+    """How often the second commonest of these words stands among them, the first of a text;
+    `times` is zeros, and is left so."""
+    distinct = most = second = 0
+    for i in range(begin, end):
+        name = words.names[i]
+        times[name] += 1
+        distinct = max(distinct, name + 1)
+    for name in range(distinct):
+        second = max(second, min(most, times[name]))
+        most = max(most, times[name])
+        times[name] = 0
+    return second

@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from filters.ad_numbers import DISCOUNT, PHONE, PRICE, count_numbers, stuffed_share
+from filters.ad_numbers import DISCOUNT, PHONE, PRICE, STUFFED_FROM, count_numbers, stuffed_share
 from filters.ad_phrases import KINDS, WEIGHTS, Found, phrases
 from filters.columns import Signal
 from filters.evidence import MOST
@@ -49,8 +49,7 @@ FACTS = ("contact", "price")
 FACT_WEIGHT = 0.6
 # (kind, weight, at most) of one phone, price, discount
 NUMBERS = {PHONE: ("contact", 1.5, 3), PRICE: ("price", 0.5, 6), DISCOUNT: ("offer", 1.0, 3)}
-# A phrase of two words that takes STUFFED_FROM of the words is chance; at STUFFED_ALL it is 1.
-STUFFED_FROM, STUFFED_ALL = 0.12, 0.40
+STUFFED_ALL = 0.40  # the share from which `stuffing` is 1
 
 PARTS = (*HALF, "stuffing")
 PAIRS = {

@@ -27,16 +27,17 @@ FILES = (str(WORDS), str(SIMPLIFIED))  # what is found depends on them too
 LONGEST = 64  # symbols of a phrase
 _FILTER_BITS = 18  # of a filter: 32 KB, the level-1 cache
 _MAX_STATES = 1 << 21
-ANY = np.uint64(VALUE)
+ANY, WIDE = np.uint64(VALUE), np.uint64(VALUE - 1)
 ROOT = _MAX_STATES  # marks a first symbol that stands for a state
 ORDINARY = -1  # the entry number of an ordinary phrase
 
 
 class Automaton(NamedTuple):
     symbols: Symbols
-    # Filters, two bits of 64 by hash: of the first two symbols of a phrase, and with the third one;
-    # of the ASCII letters, or digits, that begin a phrase, and with the letter that begins its
-    # second word. ANY for a third that there is not, or that is of another kind.
+    # Filters, two bits of 64 by hash: of the first two symbols of a phrase, and with the third one,
+    # ANY where there is none; of the ASCII letters, or digits, that begin a phrase, and with what
+    # follows them: the word after white space, the next symbol, WIDE if that is not ASCII, ANY if
+    # nothing does.
     pairs: Keys
     heads: Keys
     singles: Bits  # by symbol: begins some phrase
@@ -168,21 +169,28 @@ def _build(built: Automaton, flat: Values, offsets: Offsets) -> None:
         third = np.uint64(flat[begin + 2] & VALUE) if end > begin + 2 else ANY
         hashed = mix(hashed, third)
         built.pairs[place_of(hashed)] |= bits_of(hashed)
-        kind = first & (LETTER | DIGIT)
-        word = np.empty(end - begin, np.uint8)
-        length = 0
-        while length < len(word) and int(flat[begin + length]) & kind:
-            word[length] = min(int(flat[begin + length]) & VALUE, 0xFF)  # no ASCII: ends the run
-            length += 1
-        hashed = run_of(word, 0, length, kind)[1]
-        built.heads[place_of(hashed)] |= bits_of(hashed)
-        then = ANY
-        if length + 1 < len(word) and int(flat[begin + length]) & BLANK:
-            symbol = int(flat[begin + length + 1])
-            if symbol & (LETTER | DIGIT) and symbol & VALUE < 0x80:
-                then = np.uint64(symbol & VALUE)
-        hashed = mix(hashed, then)
-        built.heads[place_of(hashed)] |= bits_of(hashed)
+        if first & (LETTER | DIGIT):
+            at, head = _run(flat, begin, end)
+            built.heads[place_of(head)] |= bits_of(head)
+            then = ANY if at == end else WIDE
+            if at < end and int(flat[at]) & VALUE < 0x80:
+                then = np.uint64(flat[at] & VALUE)
+            if at + 1 < end and int(flat[at]) & BLANK and int(flat[at + 1]) & (LETTER | DIGIT):
+                then = _run(flat, at + 1, end)[1]
+            hashed = mix(head, then)
+            built.heads[place_of(hashed)] |= bits_of(hashed)
+
+
+@kernel
+def _run(flat: Values, at: int, end: int) -> tuple[int, np.uint64]:
+    """The symbol after the ASCII letters, or digits, from `at` on; their `run_of` hash."""
+    kind = int(flat[at]) & (LETTER | DIGIT)
+    word = np.zeros(end - at, np.uint8)
+    length = 0
+    while length < len(word) and int(flat[at + length]) & kind and flat[at + length] & VALUE < 0x80:
+        word[length] = flat[at + length] & VALUE
+        length += 1
+    return at + length, run_of(word, 0, length, kind)[1]
 
 
 @inner_kernel

@@ -26,7 +26,7 @@ from filters.names import Offsets, Positions
 from filters.segments import Texts
 from filters.text import CLASSES, HAN, LATIN, SPACE, Bits, next_char
 from kernels.compile import inner_kernel, kernel
-from kernels.hashing import Bytes
+from kernels.hashing import Bytes, load8
 
 # Of an old book a lost character is □ too, so it takes a tenth of them.
 HALF_SHARE = {"private_use": 0.02, "hidden": 0.02, "mixed_script": 0.02, "hole": 0.1}
@@ -46,6 +46,7 @@ def _odd() -> Bytes:
 
 
 _ODD = _odd()
+_TOPS = np.uint64(0x8080808080808080)  # set in bytes that are not ASCII
 
 COLUMNS: dict[str, Signal] = {
     "mirror": Signal(
@@ -121,12 +122,19 @@ def _count(data: Bytes, offsets: Offsets, classes: Bits) -> Positions:
     for text in range(len(offsets) - 1):
         row = counts[text]
         low, end = offsets[text], offsets[text + 1]
-        for at in range(low, end):
-            row[_CHARS] += data[at] & 0xC0 != 0x80
+        chars = 0
+        for byte in data[low:end]:
+            chars += byte & 0xC0 != 0x80
+        row[_CHARS] = chars
         at = low
         while at < end:
-            if not _ODD[data[at]]:
-                at += 1
+            byte = data[at]
+            if not _ODD[byte]:
+                ascii_only = byte < 0x80 and load8(data, at, end) & _TOPS == 0
+                at += 8 if ascii_only else 3 if byte >= 0xE0 else 1
+                continue
+            if byte == 0xEF and data[at + 1] == 0xBC and data[at + 2] != 0x8A:  # ， and its like
+                at += 3
                 continue
             start = at
             code, at = next_char(data, at)

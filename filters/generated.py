@@ -103,7 +103,7 @@ def features(texts: Texts, counts: npt.NDArray[Any], shapes: npt.NDArray[Any]) -
     words, lines, *_, found = texts.segments
     num_words = np.diff(words.offsets)
     at_least_one = np.maximum(num_words, 1)
-    word_chars = np.where(num_words > 0, np.append(words.ends, 0)[words.offsets[1:] - 1], 0)
+    word_chars = np.where(num_words > 0, words.ends[words.offsets[1:] - 1], 0)
     num_chars, num_sentences = (
         np.diff(np.append(0, part[: lines.offsets[-1]].cumsum(dtype=np.int64))[lines.offsets])
         for part in (lines.chars, lines.sentences)

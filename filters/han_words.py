@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kernels.cache import kept_arrays
-from kernels.compile import inner_kernel, kernel
+from kernels.compile import inner_kernel, kernel, leaf_kernel
 from kernels.hashing import HASH_START, mix
 
 Values = npt.NDArray[np.uint32]  # folded characters: filters/symbols.py
@@ -36,7 +36,8 @@ WORDS = Path(__file__).with_name("words") / "han_words.tsv"
 
 
 class HanWords(NamedTuple):
-    """An open hash table: hash of a word (0: none) -> log of its share of all words."""
+    """An open hash table: hash of a word (0: none) -> log of its share of all words; 0 of what is
+    no word but begins one, so that a look for longer ones ends early."""
 
     keys: Keys
     logs: Logs
@@ -54,10 +55,14 @@ def _table() -> tuple[Keys, Logs, npt.NDArray[np.float64]]:
     rows = [line.split("\t") for line in WORDS.read_text(encoding="utf-8").splitlines()]
     counts = np.array([int(count) for _, count in rows])
     logs = np.log(counts / counts.sum()).astype(np.float32)
-    characters = np.array([[ord(c) for c in word.ljust(LONGEST, "\0")] for word, _ in rows])
-    keys = np.zeros(1 << (2 * len(rows)).bit_length(), np.uint64)
+    known = dict(zip((word for word, _ in rows), logs, strict=True))
+    for word, _ in rows:
+        for end in range(1, len(word)):
+            known.setdefault(word[:end], np.float32(0))
+    characters = np.array([[ord(c) for c in word.ljust(LONGEST, "\0")] for word in known])
+    keys = np.zeros(1 << (2 * len(known)).bit_length(), np.uint64)
     placed = np.zeros(len(keys), np.float32)
-    _fill(keys, placed, characters.astype(np.uint32), logs)
+    _fill(keys, placed, characters.astype(np.uint32), np.array(list(known.values())))
     return keys, placed, np.array([logs.min(), -np.log(counts.sum())])
 
 
@@ -77,16 +82,16 @@ def _fill(keys: Keys, placed: Logs, words: npt.NDArray[np.uint32], logs: Logs) -
 
 @inner_kernel
 def _log(words: HanWords, value: np.uint64) -> float:
-    """Log share of a word by its hash; 0 for none."""
+    """Log share of a word by its hash; 0 of what only begins words, 1 of what does not."""
     slot = int(value) & (len(words.keys) - 1)
     while words.keys[slot]:
         if words.keys[slot] == value:
             return float(words.logs[slot])
         slot = (slot + 1) & (len(words.keys) - 1)
-    return 0.0
+    return 1.0
 
 
-@kernel
+@leaf_kernel
 def is_word(
     words: HanWords, row: Values, length: int, begin: int, end: int, best: npt.NDArray[np.float64]
 ) -> bool:
@@ -104,24 +109,24 @@ def _through(words: HanWords, row: Values, at: int, after: int, begin: int, end:
     return at < begin < after or begin < at < end < after
 
 
-@kernel
+@leaf_kernel
 def _is_cut(words: HanWords, row: Values, length: int, begin: int, end: int) -> bool:
     """Does any word cut through the phrase?"""
     for at in range(max(begin - REACH, 0), end):
         value = HASH_START
         for after in range(at + 1, min(at + LONGEST, length) + 1):
             value = mix(value, np.uint64(row[after - 1]))
-            crosses = at < begin < after or at < end < after
-            if (
-                crosses
-                and _log(words, value) != 0.0
-                and _through(words, row, at, after, begin, end)
-            ):
+            if not (at < begin < after or at < end < after):
+                continue
+            log = _log(words, value)
+            if log > 0.0:
+                break
+            if log < 0.0 and _through(words, row, at, after, begin, end):
                 return True
     return False
 
 
-@kernel
+@leaf_kernel
 def _is_likelier(
     words: HanWords, row: Values, length: int, begin: int, end: int, best: npt.NDArray[np.float64]
 ) -> bool:
@@ -137,20 +142,22 @@ def _is_likelier(
         for after in range(at + 1, min(at + LONGEST, length) + 1):
             value = mix(value, np.uint64(row[after - 1]))
             log = _log(words, value)
-            if log == 0.0:
-                if after > at + 1:
-                    continue
+            begins = log <= 0.0
+            if log >= 0.0 and after == at + 1:
                 log = words.unknown
-            best[0, after] = max(best[0, after], best[0, at] + log)
-            if not _through(words, row, at, after, begin, end):
-                best[1, after] = max(best[1, after], best[1, at] + log)
+            if log < 0.0:
+                best[0, after] = max(best[0, after], best[0, at] + log)
+                if not _through(words, row, at, after, begin, end):
+                    best[1, after] = max(best[1, after], best[1, at] + log)
+            if not begins:
+                break
     likelier: bool = best[1, length] >= best[0, length]
     return likelier
 
 
-@kernel
+@leaf_kernel
 def _is_known(words: HanWords, row: Values, begin: int, end: int) -> bool:
     value = HASH_START
     for at in range(begin, end):
         value = mix(value, np.uint64(row[at]))
-    return _log(words, value) != 0.0
+    return _log(words, value) < 0.0

@@ -29,7 +29,7 @@ from filters.phrase_starts import phrase_starts
 from filters.segments import Texts
 from filters.symbols import BLANK, DIGIT, GAP, HAN, LETTER, NOTHING, VALUE, Symbols
 from filters.text import next_char
-from kernels.compile import kernel
+from kernels.compile import kernel, leaf_kernel
 from kernels.hashing import Bytes
 
 MAX_GAP = 3  # characters between two symbols
@@ -46,11 +46,11 @@ class Matches(NamedTuple):
 
 def find(texts: Texts, built: Automaton) -> Matches:
     """All that is found of a batch."""
-    return Matches(*_without_ordinary(_find(texts.data, texts.offsets, built)))
+    return Matches(*without_ordinary(find_all(texts.data, texts.offsets, built)))
 
 
 @kernel
-def _find(data: Bytes, offsets: Offsets, built: Automaton) -> Offsets:
+def find_all(data: Bytes, offsets: Offsets, built: Automaton) -> Offsets:
     """Texts, entries, begins, ends: int64[4, n]; ordinary phrases too."""
     found = np.empty((4, 64), np.int64)
     num_found = 0
@@ -155,7 +155,7 @@ def _walk(
     return ends, num_ends
 
 
-@kernel
+@leaf_kernel
 def _accept(
     data: Bytes,
     low: int,
@@ -190,7 +190,7 @@ def _accept(
     return num_found
 
 
-@kernel
+@leaf_kernel
 def _is_apart(
     data: Bytes, low: int, begin: int, after: int, end: int, built: Automaton, room: _Room
 ) -> bool:
@@ -241,7 +241,7 @@ def _is_apart(
 
 
 @kernel
-def _without_ordinary(found: Offsets) -> Offsets:
+def without_ordinary(found: Offsets) -> Offsets:
     """What does not overlap an ordinary phrase, or holds it; of these none."""
     kept = np.empty_like(found)
     num_kept = 0

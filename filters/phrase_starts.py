@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from filters.automaton import ANY, Bits, Keys, bits_of, pair_of, place_of, run_of
+from filters.automaton import ANY, WIDE, Bits, Keys, bits_of, pair_of, place_of, run_of
 from filters.names import Offsets
 from filters.symbols import BLANK, DIGIT, GAP, HAN, LETTER, NOTHING, VALUE, Symbols
 from filters.text import next_char
-from kernels.compile import inner_kernel, kernel
+from kernels.compile import inner_kernel, leaf_kernel
 from kernels.hashing import Bytes, mix
 
 
-@kernel
+@leaf_kernel
 def phrase_starts(
     data: Bytes,
     at: int,
@@ -30,11 +30,10 @@ def phrase_starts(
     before = 0  # the kind of the character before: LETTER, DIGIT or other
     while at < end:
         start = at
-        byte = data[at]
+        byte = data[np.uint64(at)]
         word = False
-        if 0xE4 <= byte <= 0xE9:  # Han, nearly always: next_char by hand
-            code = int(byte & 0xF) << 12 | int(data[at + 1] & 0x3F) << 6 | int(data[at + 2] & 0x3F)
-            symbol = int(table[code])
+        if 0xE4 <= byte <= 0xE9:  # Han, nearly always
+            symbol = int(table[next_char(data, at)[0]])
             at += 3
             if symbol & HAN:
                 if first >= 0:
@@ -67,7 +66,7 @@ def phrase_starts(
             length, head = run_of(data, start, end, kind)
             at = start + length
             if apart and (
-                (_has(heads, head) and _fits(heads, head, _next_word(data, at, end, table)))
+                (_has(heads, head) and _may_follow(data, at, end, table, heads, head))
                 or (at < end and data[at] >= 0x80 and _goes_on(data, at, table, kind))
             ):
                 starts[num_starts] = start
@@ -93,7 +92,7 @@ def _fits(filter_: Keys, hashed: np.uint64, then: np.uint64) -> bool:
     return then == ANY or _has(filter_, mix(hashed, then)) or _has(filter_, mix(hashed, ANY))
 
 
-@kernel
+@leaf_kernel
 def _next_han(data: Bytes, at: int, end: int, table: Symbols) -> np.uint64:
     """The symbol at byte `at` if it is Han, else ANY: what is none may be passed over."""
     symbol = 0
@@ -102,17 +101,31 @@ def _next_han(data: Bytes, at: int, end: int, table: Symbols) -> np.uint64:
     return np.uint64(symbol & VALUE) if symbol & HAN else ANY
 
 
-@kernel
-def _next_word(data: Bytes, at: int, end: int, table: Symbols) -> np.uint64:
-    """The ASCII letter, or digit, after one space at byte `at`, else ANY."""
-    if at + 1 < end and data[at] == 0x20 and data[at + 1] < 0x80:
-        symbol = int(table[data[at + 1]])
-        if symbol & (LETTER | DIGIT):
-            return np.uint64(symbol & VALUE)
-    return ANY
+@leaf_kernel
+def _may_follow(
+    data: Bytes, at: int, end: int, table: Symbols, heads: Keys, head: np.uint64
+) -> bool:
+    """May a phrase that begins with the ASCII word before byte `at` end there, or go on so?"""
+    if _has(heads, mix(head, ANY)) or (at < end and data[at] >= 0x80):
+        return True
+    space = at
+    while at < end and data[at] < 0x80 and table[data[at]] & BLANK:
+        at += 1
+    if at == end:
+        return False
+    symbol = int(table[data[at]])
+    if at == space:
+        then = np.uint64(symbol & VALUE)
+        gap = symbol & GAP != 0
+        return _has(heads, mix(head, then)) or (gap and _has(heads, mix(head, WIDE)))
+    kind = symbol & (LETTER | DIGIT)
+    if kind == 0 or data[at] >= 0x80:
+        return True
+    length, then = run_of(data, at, end, kind)
+    return (at + length < end and data[at + length] >= 0x80) or _has(heads, mix(head, then))
 
 
-@kernel
+@leaf_kernel
 def _goes_on(data: Bytes, at: int, table: Symbols, kind: int) -> bool:
     """Do the letters, or digits, before byte `at` go on in a character that is not ASCII?"""
     goes_on: bool = table[next_char(data, at)[0]] & (NOTHING | kind) != 0

@@ -34,6 +34,7 @@ from filters import (
 )
 from filters.columns import Signal
 from filters.segments import Texts
+from filters.shipped import AD_FILES, UNSAFE_FILES
 
 # texts (one `Texts` for all groups: what one of them found serves the others), the columns of
 # `reads` (pa.string arrays; `lang` is always there, "" where the group runs before language) -> one
@@ -53,7 +54,6 @@ class Group:
 
 
 SIMPLIFIED = "../kernels/simplified.tsv"
-AD_FILES = ("words/ads.tsv", "words/han_words.tsv", SIMPLIFIED)
 
 GROUPS: dict[str, Group] = {
     "language": Group(
@@ -91,7 +91,7 @@ GROUPS: dict[str, Group] = {
         ("words/chrome.toml", SIMPLIFIED),
         ("kind",),
     ),
-    "unsafe": Group(unsafe.measure, unsafe.COLUMNS, ("filters.unsafe",), unsafe.FILES),
+    "unsafe": Group(unsafe.measure, unsafe.COLUMNS, ("filters.unsafe",), UNSAFE_FILES),
     "ads": Group(ads.measure, ads.COLUMNS, ("filters.ads",), AD_FILES),
     "copied": Group(copied.measure, copied.COLUMNS, ("filters.copied",), AD_FILES),
 }

@@ -36,9 +36,10 @@ def entries() -> list[tuple[str, str, str]]:
     return [(kind, language, phrase) for kind, language, phrase in rows]
 
 
-def _phrases() -> tuple[Hashes, Numbers, Hashes, Numbers]:
-    """First words, sorted; where the phrases of each begin; the words of each phrase, the longest
-    of a first word first; its language, kind, number of words, and line of the list."""
+def _phrases() -> tuple[Hashes, Hashes, Numbers, Hashes, Numbers]:
+    """First words, sorted; for each 64 bits, one for the upper six bits of a second word;
+    where its phrases begin; the words of each phrase, the longest of a first word first; its
+    language, kind, number of words, and line of the list."""
     found: dict[tuple[int, ...], tuple[int, int, int, int]] = {}
     for line, (kind, language, phrase) in enumerate(entries()):
         for apostrophe in "'’":
@@ -53,15 +54,19 @@ def _phrases() -> tuple[Hashes, Numbers, Hashes, Numbers]:
     hashes = np.zeros((len(rows), LONGEST), np.uint64)
     for at, row in enumerate(rows):
         hashes[at, : len(row)] = row
+    seconds = dict.fromkeys(firsts, 0)
+    for row in rows:
+        seconds[row[0]] |= 1 << (row[1] >> 58) if len(row) > 1 else (1 << 64) - 1
     return (
         np.array(firsts, np.uint64),
+        np.array(list(seconds.values()), np.uint64),
         np.append(begins, len(rows)).astype(np.int32),
         hashes,
         np.array([found[row] for row in rows], np.int32),
     )
 
 
-FIRSTS, BEGINS, HASHES, ROWS = kept_arrays([__file__, LIST], _phrases)
+FIRSTS, SECONDS, BEGINS, HASHES, ROWS = kept_arrays([__file__, LIST], _phrases)
 _IS_FIRST = np.zeros(1 << 16, np.bool_)
 _IS_FIRST[FIRSTS & np.uint64(0xFFFF)] = True
 
@@ -96,6 +101,10 @@ def count_stock(found: Words, languages: Numbers) -> tuple[Numbers, Numbers]:
             at += 1
             if group < 0:
                 continue
+            if at < end:
+                second = found.vocabulary[start + found.names[at]] >> np.uint64(58)
+                if SECONDS[group] >> second & np.uint64(1) == 0:
+                    continue
             for row in range(BEGINS[group], BEGINS[group + 1]):
                 if _stands(found, start, at, end, row) and ROWS[row, 0] == languages[text]:
                     kind = ROWS[row, 1]

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,23 +27,18 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from filters import disguises
-from filters.automaton import FILES as PHRASE_FILES
-from filters.automaton import Automaton, automaton
 from filters.columns import Signal
 from filters.evidence import distinct, listed
-from filters.matching import Matches, find
+from filters.matching import Matches
 from filters.segments import Texts
+from filters.shipped import ALONE, CATEGORIES, shipped, unsafe_entries
 
-CATEGORIES = ("pornography", "gambling", "violence", "hate", "fraud")
-ALONE, TOGETHER, ORDINARY = "alone", "together", "ordinary"
 LDNOOBW = "LDNOOBW"  # origin, with a language: the list of bad words that C4 has
 HALF = 8.0  # hits in 1,000 words
 SINGLE = 0.75
 FEWEST_WORDS = 50
 NEAR = 200  # bytes: 66 Han characters, or 35 words
 
-FILE = Path(__file__).with_name("words") / "unsafe.tsv"
-FILES = (str(FILE), str(disguises.FILE), *PHRASE_FILES)
 SCORE, COUNT = pa.float32(), pa.int32()
 COLUMNS: dict[str, Signal] = {
     **{
@@ -69,25 +63,19 @@ class Entries(NamedTuple):
     categories: npt.NDArray[np.int64]  # number in CATEGORIES
     alone: npt.NDArray[np.bool_]
     bad_words: npt.NDArray[np.bool_]  # on the list LDNOOBW, or holds a word of it
-    automaton: Automaton
 
 
 @functools.cache
-def entries(path: Path = FILE) -> Entries:
-    rows = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
-    counted = [row for row in rows if row[2] != ORDINARY]
-    categories = [CATEGORIES.index(row[1]) for row in counted]
-    bad_words = {disguises.name(row[0]) for row in counted if row[3].startswith(LDNOOBW)}
+def entries() -> Entries:
+    known = unsafe_entries()
+    bad_words = {
+        disguises.name(entry.phrase) for entry in known if entry.origin.startswith(LDNOOBW)
+    }
     return Entries(
-        [f"{row[1]}:{disguises.name(row[0])}" for row in counted],
-        np.array(categories),
-        np.array([row[2] == ALONE for row in counted]),
-        np.array([bool(bad_words.intersection(_parts(row[0]))) for row in counted]),
-        automaton(
-            disguises.forms([row[0] for row in counted]),
-            categories,
-            [row[0] for row in rows if row[2] == ORDINARY],
-        ),
+        [f"{entry.category}:{disguises.name(entry.phrase)}" for entry in known],
+        np.array([CATEGORIES.index(entry.category) for entry in known]),
+        np.array([entry.strength == ALONE for entry in known]),
+        np.array([bool(bad_words.intersection(_parts(entry.phrase))) for entry in known]),
     )
 
 
@@ -103,7 +91,7 @@ def measure(texts: Texts, columns: Mapping[str, pa.Array]) -> Mapping[str, pa.Ar
     """All columns of `COLUMNS` for a batch; see filters/signals.py."""
     known = entries()
     num_texts, num_categories = len(texts), len(CATEGORIES)
-    found = find(texts, known.automaton)
+    found = shipped(texts).unsafe
     hits = _hits(found, known)
     texts_of, entries_of = found.texts[hits], found.entries[hits]
 

@@ -12,7 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filters.ad_numbers import MIN_REPEATS, STUFFED_WORDS, count_numbers, stuffed_share
+from filters.ad_numbers import (
+    MIN_REPEATS,
+    STUFFED_FROM,
+    STUFFED_WORDS,
+    count_numbers,
+    stuffed_share,
+)
 from filters.ad_phrases import ENTRIES, KINDS
 from filters.ads import FACTS, HALF, MIN_SIZE, PARTS, measure, saturated, score
 from filters.segments import Texts
@@ -117,7 +123,8 @@ def stuffed_by_definition(text: str) -> float:
     found = words(text.lower())[:STUFFED_WORDS]
     pairs = Counter((one, other) for one, other in itertools.pairwise(found) if one != other)
     most = max(pairs.values(), default=0)
-    return min(2 * most / len(found), 1.0) if most >= MIN_REPEATS else 0.0
+    share = min(2 * most / len(found), 1.0) if found else 0.0
+    return share if most >= MIN_REPEATS and share > STUFFED_FROM else 0.0
 
 
 @given(

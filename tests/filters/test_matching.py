@@ -16,7 +16,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from filters import disguises, unsafe
+from filters import disguises, shipped
 from filters.automaton import Automaton, Form, automaton, plain
 from filters.matching import find
 from filters.segments import Texts
@@ -150,11 +150,11 @@ def test_equal_to_the_definition(text: str) -> None:
 @pytest.mark.parametrize("language", ["zh", "en"])
 def test_equal_to_the_definition_on_real_text(language: str) -> None:
     """The first 300 characters of each document; the shipped list has enough hits in them."""
-    rows = [line.split("\t") for line in unsafe.FILE.read_text(encoding="utf-8").splitlines()]
-    listed = [row for row in rows if row[2] != unsafe.ORDINARY]
-    ordinary = [row[0] for row in rows if row[2] == unsafe.ORDINARY]
+    rows = [line.split("\t") for line in shipped.UNSAFE.read_text(encoding="utf-8").splitlines()]
+    listed = [row for row in rows if row[2] != shipped.ORDINARY]
+    ordinary = [row[0] for row in rows if row[2] == shipped.ORDINARY]
     forms = disguises.forms([row[0] for row in listed])
-    categories = [unsafe.CATEGORIES.index(row[1]) for row in listed]
+    categories = [shipped.CATEGORIES.index(row[1]) for row in listed]
     path = Path(os.environ["ASSAY_SAMPLE"]) / f"{language}.jsonl.gz"
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         texts = [json.loads(line)["text"][:300] for line in lines][:: 1 if SOAK else 8]

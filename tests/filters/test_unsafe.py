@@ -10,6 +10,7 @@ import pytest
 
 from filters import unsafe
 from filters.segments import Texts
+from filters.shipped import UNSAFE
 from filters.unsafe import CATEGORIES, COLUMNS, measure
 
 FILLER = "今天天气很好。" * 50  # 300 words
@@ -83,7 +84,7 @@ def test_at_most_eight_words() -> None:
 
 
 def test_the_list() -> None:
-    rows = [line.split("\t") for line in unsafe.FILE.read_text(encoding="utf-8").splitlines()]
+    rows = [line.split("\t") for line in UNSAFE.read_text(encoding="utf-8").splitlines()]
     assert {len(row) for row in rows} == {4}
     assert {row[1] for row in rows} == {*CATEGORIES, "-"}
     assert {row[2] for row in rows} == {"alone", "together", "ordinary"}
