@@ -8,7 +8,7 @@ import numpy.typing as npt
 from filters.names import Offsets, Positions
 from filters.wordruns import Words
 from kernels.compile import inner_kernel, kernel
-from kernels.hashing import HASH_PRIME, Bytes, digits_of, first_byte, load8
+from kernels.hashing import HASH_PRIME, Bytes, digit_bytes, first_byte, load8
 
 Floats = npt.NDArray[np.float64]
 
@@ -38,7 +38,7 @@ def count_numbers(data: Bytes, offsets: Offsets) -> Positions:
         low, end = offsets[text], offsets[text + 1]
         at = low
         while at < end:
-            digits = digits_of(load8(data, at, end))
+            digits = digit_bytes(load8(data, at, end))
             if digits == 0:
                 at += 8
                 continue

@@ -80,7 +80,7 @@ def alphanumeric(chunk: np.uint64) -> np.uint64:
 
 
 @inner_kernel
-def digits_of(chunk: np.uint64) -> np.uint64:
+def digit_bytes(chunk: np.uint64) -> np.uint64:
     """The top bit of each of eight bytes that is an ASCII digit."""
     low = chunk & _LOW
     return (low + _FROM_0) & ~(low + _ABOVE_9) & ~chunk & _TOP

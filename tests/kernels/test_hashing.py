@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kernels.hashing import (
     alphanumeric,
     ascii_word,
-    digits_of,
+    digit_bytes,
     first_byte,
     folded_hash,
     lead_bytes,
@@ -87,6 +87,6 @@ def test_hashes_of_pieces(one: bytes, other: bytes) -> None:
 @given(st.binary(min_size=8, max_size=8))
 @example(b"/09:\xb0\xb9 0")
 def test_digits_of_eight_bytes(data: bytes) -> None:
-    bits = digits_of(np.uint64(load8(array(data), 0, 8)))
+    bits = digit_bytes(np.uint64(load8(array(data), 0, 8)))
     expected = [0x80 if byte in b"0123456789" else 0 for byte in data]
     assert list(int(bits).to_bytes(8, "little")) == expected
