@@ -23,6 +23,7 @@ from pipeline import frozen
 from pipeline.amounts import counted
 from pipeline.config import ConfigError
 from pipeline.corpus import part_paths
+from pipeline.forgotten import contents, listed
 from pipeline.predicates import predicate, predicate_columns
 from pipeline.sql import ask
 from pipeline.syntax import SqlError, text_literal
@@ -56,11 +57,14 @@ class Candidates:
     unclaimed: tuple[Unclaimed, ...]
 
 
-def candidates(mixture: Mixture, corpus: str, excluded: pa.Array) -> Candidates:
+def candidates(
+    mixture: Mixture, corpus: str, excluded: pa.Array, forgotten: pa.Array
+) -> Candidates:
     """Ask one corpus.
 
     Args:
         excluded: content hashes (hex) that stay out: see `heldout_hashes`.
+        forgotten: those that another corpus of the mixture was told to forget; not even counted.
 
     Raises:
         ConfigError: a predicate cannot be used, or is NULL for some document; or near copies of
@@ -77,6 +81,8 @@ def candidates(mixture: Mixture, corpus: str, excluded: pa.Array) -> Candidates:
     nulls = Counter[tuple[str, str, str]]()
     left, left_bytes = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
     for batch in _ask(mixture, corpus, reading):
+        if len(forgotten):
+            batch = batch.filter(pc.invert(pc.is_in(batch["content_hash"], value_set=forgotten)))
         out = np.asarray(pc.is_in(batch["content_hash"], value_set=excluded))
         claimed = np.zeros(len(out), bool)
         for at, name in reading.items():
@@ -147,6 +153,12 @@ def heldout_hashes(roots: list[Path]) -> pa.Array:
             matches.append(path)
     contents = set().union(*map(_held, roots), *map(_contents, matches))
     return pa.array(sorted(content.hex() for content in contents), pa.string())
+
+
+def forgotten_hashes(roots: list[Path]) -> pa.Array:
+    """Contents (hex) that one of these corpora was told to forget: no other brings them back."""
+    found = {h for root in roots for h in contents(listed(root)).to_pylist()}
+    return pa.array(sorted(content.hex() for content in found), pa.string())
 
 
 def _held(root: Path) -> set[bytes]:

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from mixtures.packed import Packing, folder_of, read_packed
+from mixtures.packed import Packing, continued, folder_of, read_packed
 from mixtures.packing import measure
 from mixtures.select import select
 from mixtures.spec import load_mixture
@@ -82,7 +82,8 @@ def _packed(path: Path) -> dict[str, dict[str, Any]]:
     for name, documents in selection.documents.items():
         root = Path(mixture.corpora[mixture.sources[name].corpus])
         tokens, length = tokens_fingerprint(root), mixture.sequence_length
-        packed = measure(documents, Packing(mixture.seed, length, selection.tokenizer, tokens))
+        packing = Packing(mixture.seed, length, selection.tokenizer, tokens)
+        packed = continued(root, measure(documents, packing))
         files = folder_of(root, packed.selection)
         standing = (files / "manifest.json").exists()
         found[name] = {

@@ -36,7 +36,8 @@ class HeldoutSet:
 
 
 def evaluation_sets(roots: Iterable[str | Path], max_bytes: int | None = None) -> list[HeldoutSet]:
-    """The held-out sets of all corpora, by name; a content counts once in a set.
+    """The held-out sets of all corpora, by name; a content counts once in a set, and one whose text
+    was forgotten not at all.
 
     An independent set that holds several languages comes as one set each, under the same name.
 
@@ -52,7 +53,7 @@ def evaluation_sets(roots: Iterable[str | Path], max_bytes: int | None = None) -
         frozen.recorded(folder)  # hashes its text
     paths = [folder / "heldout" / "documents.parquet" for folder in folders]
     tables = [pq.read_table(path, schema=schema.HELDOUT) for path in paths if path.exists()]
-    rows = [row for table in tables for row in table.to_pylist()]
+    rows = [row for table in tables for row in table.to_pylist() if row["text"] is not None]
     unique = {(*_key(row), row["content_hash"]): row for row in rows}
     if not unique:
         listed = ", ".join(str(path.parent.parent) for path in paths)

@@ -7,7 +7,7 @@ numpy only: a trainer wraps the arrays, and this module knows nothing of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -15,10 +15,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from mixtures.order import epoch_order
+from mixtures.packed import forgotten
 from mixtures.permutation import derive_seed
 from mixtures.plan import Plan, PlannedSource
+from pipeline import schema
 from pipeline.files import part_name
 
 MAX_OPEN_PARTS = 256  # maps, not memory; far below the usual limit of 1,024 open files
@@ -99,7 +102,7 @@ class Loader:
             tokens[at] = opened.tokens(window)
             starts, names = opened.documents(window)
             borders[at, starts[1:]] = 1
-            ids.append(names)
+            ids.append(_alone(starts, names, opened.forgotten, borders[at]))
         if count and int(tokens.max()) >= self.plan.vocab_size:
             raise ValueError(self._damaged(position, tokens))
         return Batch(tokens, np.cumsum(borders, axis=1, dtype=np.int32), tuple(ids))
@@ -162,12 +165,14 @@ class Loader:
             seen.append((source.name, tuple(document.tobytes().hex() for document in ids)))
         return seen
 
-    def positions_of(self, document: str) -> list[int]:
-        """Positions whose window holds a document (hex id): a scan of the plan."""
-        wanted = bytes.fromhex(document)
+    def positions_of(self, *documents: str, selections: Container[str] | None = None) -> list[int]:
+        """Positions whose window holds one of these documents (hex ids), of `selections` or of all:
+        a scan of the plan."""
+        wanted = pa.array(list(map(bytes.fromhex, documents)), schema.HASH)
         holders = {
             (index, part, window)
             for index, source in enumerate(self.plan.sources)
+            if selections is None or source.selection in selections
             for part in range(len(source.windows))
             for window in self._part(source.folder, part).holders(wanted)
         }
@@ -186,13 +191,15 @@ class Part:
     """One packed part, memory-mapped: numpy views of its record batches."""
 
     def __init__(self, path: Path) -> None:
+        self.forgotten = forgotten(path.parent)
         reader = pa.ipc.open_file(pa.memory_map(str(path)))
         batches = [reader.get_batch(n) for n in range(reader.num_record_batches)]
         self._rows = batches[0].num_rows if batches else 1  # of each batch but the last
         self._tokens = [b.column("ids").values.to_numpy().reshape(b.num_rows, -1) for b in batches]
         self._offsets = [b.column("starts").offsets.to_numpy() for b in batches]
         self._starts = [b.column("starts").values.to_numpy() for b in batches]
-        self._ids = [_hashes(b.column("documents").values) for b in batches]
+        self._names = [b.column("documents").values for b in batches]
+        self._ids = [_hashes(names) for names in self._names]
 
     def tokens(self, window: int) -> np.ndarray:
         batch, row = divmod(window, self._rows)
@@ -205,15 +212,28 @@ class Part:
         begin, end = self._offsets[batch][row : row + 2].tolist()
         return self._starts[batch][begin:end], self._ids[batch][begin:end]
 
-    def holders(self, document: bytes) -> list[int]:
-        """Windows that hold a document."""
+    def holders(self, documents: pa.Array) -> list[int]:
+        """Windows that hold one of these documents, for each time that they hold one."""
         found: list[int] = []
-        wanted = np.frombuffer(document, dtype="V16")
-        for batch, ids in enumerate(self._ids):
-            (hits,) = np.nonzero(ids == wanted)
+        for batch, names in enumerate(self._names):
+            (hits,) = np.nonzero(np.asarray(pc.is_in(names, value_set=documents)))
             rows = np.searchsorted(self._offsets[batch], hits, side="right") - 1
             found += (rows + batch * self._rows).tolist()
         return found
+
+
+def _alone(
+    starts: np.ndarray, names: np.ndarray, forgotten: frozenset[bytes], borders: np.ndarray
+) -> np.ndarray:
+    """In a window, a border at each token of a forgotten document: it is alone, so that no loss
+    counts and nothing looks at it. Returns the ids by document index."""
+    if not forgotten:
+        return names
+    gone = np.array([name.tobytes() in forgotten for name in names], bool)
+    ends = np.append(starts[1:], len(borders))
+    for start, end in zip(starts[gone].tolist(), ends[gone].tolist(), strict=True):
+        borders[start + 1 : end] = 1
+    return np.repeat(names, np.where(gone, ends - starts, 1))
 
 
 def open_part(folder: str, part: int) -> Part:

@@ -5,13 +5,18 @@ packing.py writes it, loader.py reads its windows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import contextlib
+import fcntl
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from pipeline import finished
 from pipeline.files import SUSPECTS, file_hash, read_sealed
+from pipeline.forgotten import listed
 
+DOCUMENTS = "documents.arrow"  # schema.SELECTED: what is packed, also what fills no window
 PART_TOKENS = 1 << 25  # 64 to 128 MB of ids: one part in memory, few files
 
 
@@ -55,9 +60,37 @@ def read_packed(folder: Path, *, hashes: bool = False) -> Packed:
         ValueError: a file is missing, or not as it was written; names it and the remedy.
     """
     found = require_whole(folder, hashes=hashes)
-    del found["files"]
-    packing = Packing(**found.pop("packing"))
-    return Packed(**found | {"packing": packing, "windows": tuple(found["windows"])})
+    known = {field.name: found[field.name] for field in fields(Packed)}
+    packing = Packing(**known["packing"])
+    return Packed(**known | {"packing": packing, "windows": tuple(known["windows"])})
+
+
+def continued(root: Path, packed: Packed) -> Packed:
+    """What a selection reads: itself, or the packed selection that it is what is left of, after
+    documents of that were forgotten and masked (masking.py)."""
+    if not listed(root) or (folder_of(root, packed.selection) / "manifest.json").exists():
+        return packed
+    for path in sorted((finished.home(root) / "packed").glob("[!.]*/manifest.json")):
+        if packed.selection in (read_sealed(path) or {}).get("stands_for", ()):
+            return read_packed(path.parent)
+    return packed
+
+
+def forgotten(folder: Path) -> frozenset[bytes]:
+    """Ids of the documents that are masked in a packed folder."""
+    found = read_sealed(folder / "manifest.json") or {}
+    return frozenset(map(bytes.fromhex, found.get("forgotten", ())))
+
+
+@contextlib.contextmanager
+def packing_held(root: Path) -> Iterator[None]:
+    """Nobody packs a selection of this corpus meanwhile: runs pack without holding the corpus."""
+    if not (root / "packed").exists():
+        yield
+        return
+    with open(root / "packed" / ".lock", "a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def require_whole(folder: Path, *, hashes: bool = True) -> dict[str, Any]:
@@ -75,7 +108,8 @@ def require_whole(folder: Path, *, hashes: bool = True) -> dict[str, Any]:
         size = file.stat().st_size if file.exists() else None
         if size is None:
             raise ValueError(_damaged(folder, name, "is missing"))
-        if size != known["bytes"] or (hashes and file_hash(file) != known["xxh3"]):
+        right = (known["xxh3"], known.get("before"))  # before: while it is masked
+        if size != known["bytes"] or (hashes and file_hash(file) not in right):
             raise ValueError(_damaged(folder, name, "is not as it was written"))
     return found
 

@@ -24,13 +24,15 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import xxhash
 
 from mixtures.edited_tokens import EditedTokens
-from mixtures.packed import Packed, Packing, folder_of, read_packed
+from mixtures.packed import DOCUMENTS, Packed, Packing, folder_of, read_packed
 from mixtures.tokens import TokenShards
 from pipeline import finished, schema
 from pipeline.files import file_hash, part_name, replacing, write_sealed
+from pipeline.tables import write_batch
 
 # Version of the rules of this file: part of the hash, so a change packs anew. 2: only of token
 # shards whose bytes are those that were written; what was packed before may hold damage.
@@ -182,11 +184,24 @@ def _write(folder: Path, parts: list[Documents], packed: Packed, shards: Shards)
         with replacing(folder / part_name(number, "arrow")) as temporary:
             num = write_part(temporary, part, shards, packed.packing)
         assert num == packed.windows[number], (num, packed.windows[number])
+    _write_documents(folder / DOCUMENTS, parts)
     files = {
         path.name: {"bytes": path.stat().st_size, "xxh3": file_hash(path)}
-        for path in sorted(folder.glob("part-*"))
+        for path in sorted(folder.glob("*.arrow"))
     }
     write_sealed(folder / "manifest.json", asdict(packed) | {"files": files})
+
+
+def _write_documents(path: Path, parts: list[Documents]) -> None:
+    """What is packed, ordered by id: what is left of it when some are forgotten has a hash too."""
+    columns = []
+    for name in schema.SELECTED.names:
+        values = np.concatenate([getattr(part, name) for part in parts])
+        columns.append(
+            pa.Array.from_buffers(schema.HASH, len(values), [None, pa.py_buffer(values.tobytes())])
+        )
+    table = pa.RecordBatch.from_arrays(columns, schema=schema.SELECTED)
+    write_batch(path, table.take(pc.sort_indices(table["id"])))
 
 
 def write_part(path: Path, part: Documents, shards: Shards, packing: Packing) -> int:

@@ -17,7 +17,7 @@ from typing import Any
 import xxhash
 
 from mixtures.edited import NO_CHANGES, Changes
-from mixtures.packed import Packed, Packing, folder_of
+from mixtures.packed import Packed, Packing, continued, folder_of
 from mixtures.packing import measure, pack
 from mixtures.schedule import Schedule, make_schedule
 from mixtures.select import Selection, select
@@ -126,7 +126,8 @@ def plan_selection(mixture: Mixture, selection: Selection, tokens: int, write: b
         )
         for name, root in roots.items()
     }
-    measured = {name: measure(docs, packing[name]) for name, docs in selection.documents.items()}
+    own = {name: measure(docs, packing[name]) for name, docs in selection.documents.items()}
+    measured = {name: continued(roots[name], packed) for name, packed in own.items()}
     weights = mixture.weights()
     schedule = make_schedule(weights)
     windows = schedule.windows_until(-(-tokens // mixture.sequence_length)).tolist()
@@ -135,6 +136,8 @@ def plan_selection(mixture: Mixture, selection: Selection, tokens: int, write: b
         _check_epochs(name, measured[name], needed[name], source.max_epochs, tokens)
     if write:
         for name, documents in selection.documents.items():
+            if measured[name] is not own[name]:
+                continue
             state = selection.states[roots[name]]
             pack(roots[name], documents, packing[name], state, mixture.edits)
     realised = schedule.realised()

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from mixtures.candidates import Unclaimed, candidates, heldout_hashes
+from mixtures.candidates import Unclaimed, candidates, forgotten_hashes, heldout_hashes
 from mixtures.copies import first_of_each, preferred_order, without_near
 from mixtures.edited import Changes, apply
 from mixtures.packing import Documents
@@ -96,7 +96,8 @@ def _select(
 ) -> Selection:
     tokenizer = tokenizer_of(list(roots.values()))
     excluded = heldout_hashes([Path(root) for root in mixture.corpora.values()])
-    found = [candidates(mixture, name, excluded) for name in roots]
+    forgotten = forgotten_hashes([Path(root) for root in mixture.corpora.values()])
+    found = [candidates(mixture, name, excluded, forgotten) for name in roots]
     rows = pa.concat_tables([f.rows for f in found], promote_options="permissive").combine_chunks()
     claims = _claims(mixture, rows)
     overlap = _overlap(mixture, claims, rows)

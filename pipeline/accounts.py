@@ -1,4 +1,5 @@
-"""in = kept + rejected: the sums that are checked after every run, and the totals of each stage."""
+"""in = kept + rejected + forgotten: the sums that are checked after every run, and the totals of
+each stage."""
 
 from __future__ import annotations
 
@@ -23,6 +24,7 @@ from pipeline.staleness import Fingerprints, records
 
 # Reasons of streams.BrokenStream, and of what ends early without being packed.
 BROKEN = re.compile("truncated_|damaged_|not_(gzip|zstd|bzip2|xz)$")
+FATES = ("kept", "rejected", "not_sampled", "forgotten")  # each record has one
 
 
 @dataclass
@@ -43,7 +45,8 @@ class Accounts:
 
 
 def add_up(job: Job) -> Accounts:
-    """Every record of every input file is kept or rejected, and every stage saw every document.
+    """Every record of every input file is kept, rejected or forgotten, and every stage saw every
+    document.
 
     Raises:
         CorpusError: a sum does not add up; names the file or part. More input files failed than
@@ -78,8 +81,8 @@ def add_up(job: Job) -> Accounts:
 
 
 def add_files(files: dict[str, Counter[str]], ingested: dict[str, Any]) -> None:
-    """Add what a record of ingest says to the records, kept, rejected (and not_sampled) of each
-    `source/file`."""
+    """Add what a record of ingest says to the records of each `source/file`, and to what became of
+    them: see FATES."""
     counters = ingested["counters"]
     for file, counts in counters["files"].items():
         files.setdefault(f"{counters['source']}/{file}", Counter()).update(counts)
@@ -114,11 +117,10 @@ def _close_ingest(job: Job, found: Accounts) -> None:
     if len(bad) > job.settings.max_bad_files:
         raise CorpusError(too_many(bad, job.settings.max_bad_files))
     for file, counts in sorted(found.files.items()):
-        if counts["records"] != counts["kept"] + counts["rejected"] + counts["not_sampled"]:
+        if counts["records"] != sum(counts[fate] for fate in FATES):
             raise CorpusError(f"{job.root}: input {file} does not add up: {dict(counts)}")
     found.stages["ingest"]["totals"] |= {
-        key: sum(counts[key] for counts in found.files.values())
-        for key in ("records", "kept", "rejected", "not_sampled")
+        key: sum(counts[key] for counts in found.files.values()) for key in ("records", *FATES)
     } | {"reasons": dict(sorted(found.reasons.items()))}
 
 

@@ -185,7 +185,8 @@ def renew(root: Path, parts: list[int]) -> list[str]:
                 f"{path} {DAMAGED}; put it back, or attach the "
                 f"group again: `assay attach {root} FILE --on KEY --name {name} --replace`"
             )
-        prints = {part: fingerprint(kept, _documents_hash(root, part)) for part in parts}
+        given = vouched.get("given", kept) if vouched else kept  # before keys of it were forgotten
+        prints = {part: fingerprint(given, _documents_hash(root, part)) for part in parts}
         stale = [part for part in parts if record(root, stage, part, prints[part]) is None]
         for gone in (root / "stats" / stage).glob("part-*"):
             if part_number(gone) not in prints:
@@ -198,6 +199,22 @@ def renew(root: Path, parts: list[int]) -> list[str]:
             reads = [("ingest", part, documents["fingerprint"])]
             once(root, stage, part, prints[part], [output], work, reads)
     return names
+
+
+def forget(root: Path, hashes: pa.Array) -> None:
+    """Take the rows of these ids and contents out of what was attached; `renew` follows."""
+    for name in attached_groups(root):
+        path = attached_path(root, name)
+        record = path.with_suffix(".json")
+        known = read_sealed(record) or {"files": {path.name: file_hash(path)}}
+        table = pq.read_table(path)
+        out = pc.is_in(table.column(0), value_set=hashes)
+        if not pc.any(out).as_py():
+            continue
+        with replacing(path) as temporary:
+            pq.write_table(table.filter(pc.invert(out)), temporary)
+        given = known.get("given", known["files"][path.name])
+        write_sealed(record, {"files": {path.name: file_hash(path)}, "given": given})
 
 
 def _documents_hash(root: Path, part: int) -> str:

@@ -123,6 +123,17 @@ def commit(
     return found
 
 
+def amend(root: Path, record: dict[str, Any], changed: list[Path]) -> None:
+    """After files of a part were written again: its record names their new bytes, under the same
+    fingerprint, so that they are not made again."""
+    for path in changed:
+        entry = record["outputs"][str(path.relative_to(root))]
+        entry |= {"bytes": path.stat().st_size, "xxh3": hash_once(path)}
+    if (mirror := store.of(root)) is not None:
+        record = publish.replace(mirror, record, changed)
+    write_sealed(record_path(root, record["stage"], record["part"]), record, indent=None)
+
+
 def ready(root: Path, reads: Iterable[Read], by_ranges: tuple[str, ...] = ()) -> None:
     """Have here, whole, what records name; of those `by_ranges` (see `once`) what is here.
 

@@ -18,15 +18,19 @@ from pipeline.files import DAMAGED, SUSPECTS, file_hash, read_sealed
 NOT_CHECKED = (".lock", "stats/log.jsonl", "cut/*/version")
 SEALED = (
     *("corpus.json", "inputs.json", "limit.json", "heldout.json", "tokens/*/policy.json"),
-    *("stats/prices.json", "stats/fates.json"),
+    *("stats/prices.json", "stats/fates.json", "forgotten/*.receipt.json"),
 )
 # Sealed too; `files` holds the hashes of files beside them, by name.
-VOUCHING = ("tokens/*/engine.json", "cut/*/done.json", "attached/*.json")
+VOUCHING = (
+    *("tokens/*/engine.json", "cut/*/done.json", "attached/*.json"),
+    "forgotten/*[0-9].json",
+)
 # What was given and cannot be made again, with the remedy.
 GIVEN = {
     "inputs.json": "put it back, or delete it: shards are then planned anew",
     "heldout.json": "put it back, or delete it and heldout/: every earlier comparison is then void",
     "stats/prices.json": "delete it, and give --prices again",
+    "forgotten/": "put it back, or delete the files of its number and call `assay forget` again",
     "attached/": "attach the group again: `assay attach --replace`",
 }
 

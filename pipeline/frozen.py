@@ -69,7 +69,7 @@ def _is_whole(documents: Path, found: dict[str, Any]) -> bool:
             texts.update(
                 row["set"]
                 for row in rows
-                if schema.text_hash(row["text"].encode()) == row["content_hash"]
+                if schema.text_hash((row["text"] or "").encode()) == row["content_hash"]
             )
     except (pa.ArrowException, OSError):
         return False

@@ -13,6 +13,7 @@ from typing import Any
 
 import duckdb
 
+from pipeline import forgotten
 from pipeline.corpus import CorpusError
 from pipeline.finished import reading
 from pipeline.rejects import read_again
@@ -141,6 +142,8 @@ def _edits(connection: duckdb.DuckDBPyConnection, row: Row) -> list[Row]:
 def _reject(root: Path, connection: duckdb.DuckDBPyConnection, what: str) -> Row:
     """A reject by its id, and its record again."""
     rows = _rejects(connection, what)
+    if not rows and ID.fullmatch(what) and (told := forgotten.told(root, what.lower())):
+        raise CorpusError(f"{root}: {told}")
     if not rows:
         raise CorpusError(
             f"{root}: no document or reject is meant by {what!r}; give an id or content_hash (6 "

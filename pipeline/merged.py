@@ -21,8 +21,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.commits import Read, location, once
-from pipeline.files import part_name, part_number, replacing
+from pipeline.commits import Read, location, once, record_path
+from pipeline.files import part_name, part_number, read_json, replacing
 from pipeline.fingerprint import fingerprint
 from pipeline.groups import editors, groups
 from pipeline.ranges import open_file
@@ -73,6 +73,29 @@ def renew(job: Job, hashes: Mapping[str, str]) -> list[str]:
             if str(path.relative_to(above).with_suffix("")) not in kept:
                 path.unlink()
     return sorted(stages)
+
+
+def renew_parts(root: Path, tables: list[str], parts: list[int], changed: list[int]) -> None:
+    """Merge the blocks of these tables that hold a part that `changed`, of all `parts`, again."""
+    for table in tables:
+        stage = _stage_of(root, table)
+        for block in sorted({part // BLOCK_PARTS for part in changed}):
+            inside = [part for part in parts if part // BLOCK_PARTS == block]
+            paths = [f"{table}/{part_name(part)}" for part in inside]
+            records = [read_json(record_path(root, stage, part)) for part in inside]
+            hashes = [r["outputs"][path]["xxh3"] for r, path in zip(records, paths, strict=True)]
+            wanted = fingerprint(VERSION, list(zip(paths, hashes, strict=True)))
+            output = root / merged_folder(table) / part_name(block)
+            work = functools.partial(_merge, root, stage, table, inside, output)
+            once(root, merged_folder(table), block, wanted, [output], work)
+
+
+def _stage_of(root: Path, table: str) -> str:
+    """The folder of the commit records of a table."""
+    if table in ("documents", "signals/normalize", "rejects"):
+        return "ingest"
+    named = {"heldout/matches": "matches", "copies": "signatures"}
+    return named[table] if table in named else table.removesuffix("/counts")
 
 
 def _reads(job: Job, stage: str, block: int) -> Iterator[Read]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from pipeline.amounts import counted
 from pipeline.config import ConfigError
 from pipeline.cutting import Cut, File, cut_files, is_cut
 from pipeline.files import DAMAGED, read_sealed, write_sealed
+from pipeline.forgotten import num_forgotten
 from pipeline.readers import Piece
 from pipeline.readers.files import content_hash, file_size, file_version
 from pipeline.shards import Key, Shard, key_of, load_shards, shard_entry
@@ -65,13 +66,15 @@ def plan_shards(
         raise ConfigError(too_many(unreadable, max_bad_files))
     if not shards:
         raise ConfigError(f"the inputs hold no record: {counted(len(files), 'file')}, all empty")
-    spilled = _spilled_and_gone(root, shards)
-    cut_files(root, [(key, files[key]) for key in spilled], shard_bytes, True, workers)
     planned = {"shard_bytes": shard_bytes, "files": entries, "shards": shards}
     if planned != known:
         finished.set_aside(root)
         write_sealed(root / "inputs.json", planned, indent=None)
-    return load_shards(root)
+    planned_shards = load_shards(root)
+    # Those that hold forgotten documents stay away until they have to be read: see takeout.uncut.
+    wanted = [shard for shard in planned_shards if not num_forgotten(root, shard.part)]
+    cut_again(root, wanted, files, shard_bytes, workers)
+    return planned_shards
 
 
 Entries = list[dict[str, Any]]  # files or shards, as inputs.json keeps them
@@ -116,16 +119,17 @@ def _standing(
     return entries, shards
 
 
-def _spilled_and_gone(root: Path, shards: Entries) -> list[Key]:
-    """Files that were written out as shards, of which one is missing: they are cut again."""
-    return sorted(
-        {
-            (shard["source"], piece["file"])
-            for shard in shards
-            for piece in shard["pieces"]
-            if piece.get("spilled") and not is_cut(root / piece["path"])
-        }
-    )
+def cut_again(
+    root: Path, shards: Iterable[Shard], files: dict[Key, str], shard_bytes: int, workers: int
+) -> None:
+    """Cut files again that were written out as shards, of which one of these is missing."""
+    gone = {
+        (shard.source, piece.file)
+        for shard in shards
+        for piece in shard.pieces
+        if piece.spilled and not is_cut(Path(piece.path))
+    }
+    cut_files(root, [(key, files[key]) for key in sorted(gone)], shard_bytes, True, workers)
 
 
 def require_unchanged(root: Path) -> None:

@@ -16,6 +16,7 @@ from pipeline import (
     damage,
     disk,
     finished,
+    forgotten,
     frozen,
     given,
     merged,
@@ -23,6 +24,7 @@ from pipeline import (
     progress,
     publish,
     store,
+    takeout,
     timings,
 )
 from pipeline.amounts import counted
@@ -31,13 +33,13 @@ from pipeline.files import read_sealed, remove_temporaries, write_sealed
 from pipeline.groups import editors, groups
 from pipeline.inputs import input_files
 from pipeline.job import plan_job
-from pipeline.planning import plan_shards, require_unchanged
+from pipeline.planning import cut_again, plan_shards, require_unchanged
 from pipeline.prune import prune
 from pipeline.runners import Chosen
 from pipeline.schema import FORMAT_VERSION
 from pipeline.settings import CorpusSettings
 from pipeline.stages import Job
-from pipeline.staleness import missing
+from pipeline.staleness import missing, missing_parts
 from pipeline.tokenizer import load
 
 
@@ -77,6 +79,12 @@ def prepare(
     frozen.check(root, settings.heldout, given.kept_folders(settings.heldout))
     found = f"{counted(len(files), 'input file')} of {counted(len(settings.inputs), 'source')}"
     print(f"reading {found}", file=sys.stderr)
+    if any(not call.done for call in forgotten.listed(root)):
+        print(
+            f"{root}: documents are listed whose text has not gone yet: call `assay forget {root} "
+            "--delete` after this",
+            file=sys.stderr,
+        )
     with corpus.locked(root):
         damaged = damage.damaged(root) if verify else []
         for name in damaged:
@@ -97,6 +105,9 @@ def prepare(
             _say_what_changed(job)
             finished.set_aside(root)
             remove_temporaries(root)
+            if "ingest" in made:
+                stale = missing_parts(job, "ingest")
+                cut_again(root, stale, files, settings.shard_bytes, runner.workers)
             publish.begin(root)
             if made:
                 if short := disk.shortage(root, sum(shard.text_bytes for shard in shards)):
@@ -108,6 +119,7 @@ def prepare(
                 print("all parts are made; adding up what became of them", file=sys.stderr)
             sums = accounts.add_up(job)
             prune(job)
+            takeout.uncut(root)
             attached = attach.renew(root, job.parts)
             timings.write(root, sums.timings)
             tables = merged.renew(job, sums.hashes)

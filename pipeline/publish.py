@@ -100,6 +100,29 @@ def commit(mirror: store.Mirror, record: dict[str, Any]) -> dict[str, Any]:
     return winner
 
 
+def replace(mirror: store.Mirror, record: dict[str, Any], changed: list[Path]) -> dict[str, Any]:
+    """Put files and the record of a part in the place of those that stand under its fingerprint;
+    returns the record. A kill between leaves none: the part is made again.
+
+    Raises:
+        LeaseError: another writer took over.
+    """
+    attempt = secrets.token_hex(6)
+    for path in changed:
+        name = str(path.relative_to(mirror.root))
+        key = store.attempt_key(name, attempt)
+        objects.upload(path, f"{mirror.url}/{key}")
+        record["outputs"][name]["key"] = key
+    lease.check(mirror.url, mirror.number)
+    record = record | {"attempt": attempt, "lease": mirror.number}
+    revoke(mirror, record)
+    name = store.record_key(record["stage"], record["part"], record["fingerprint"])
+    if not objects.create(f"{mirror.url}/{name}", json.dumps(record, ensure_ascii=False).encode()):
+        raise lease.LeaseError(f"{mirror.url}/{name} stands already: two writers; call again")
+    _listed.get(mirror.url, set()).add(name)
+    return record
+
+
 def committed(
     mirror: store.Mirror, stage: str, part: int, fingerprint: str
 ) -> dict[str, Any] | None:

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from filters import kept_languages
 from filters.presets import expression, first_reason
-from pipeline import measured
+from pipeline import forgotten, measured
 from pipeline.corpus import CorpusError, manifest, part_paths
 from pipeline.syntax import quoted, text_literal
 
@@ -77,6 +77,14 @@ class Corpus:
 
     def asked(self, name: str) -> bool:
         return self.names is None or name.lower() in self.names
+
+    def forgotten(self, *, all_calls: bool = False) -> str:
+        """A SELECT of the contents that the corpus was told to forget; of those whose text may
+        still stand, or of `all_calls`."""
+        calls = [c for c in forgotten.listed(self.root) if all_calls or not c.done]
+        name = f"forgotten {'ever' if all_calls else 'now'}"
+        self.connection.register(name, pa.table({"content_hash": forgotten.contents(calls)}))
+        return f"select content_hash from {quoted(name)}"
 
     @property
     def languages(self) -> str:

@@ -54,7 +54,10 @@ def funnel(root: Path) -> list[dict[str, Any]]:
     sources = [item["source"] for item in found["settings"]["inputs"]]
     silent = [source for source in sources if source not in {fate["source"] for fate in fates}]
     rows += _silent(root, silent, sampled=ingest["not_sampled"] > 0)
-    rows.append(_row("documents", ingest["documents"], ingest["bytes"]))
+    forgotten = ingest.get("forgotten", 0)
+    if forgotten:
+        rows.append(_row("forgotten", -forgotten, None, "see `assay forget`"))
+    rows.append(_row("documents", ingest["documents"] - forgotten, ingest["bytes"]))
     heldout = found["stages"]["heldout"]["totals"]
     note = (
         f"{counted(heldout['documents'], 'text')} in {counted(heldout['sets'], 'set')}, and copies"

@@ -141,6 +141,16 @@ EVALUATION_ITEMS = pa.schema(
     ]
 )
 
+# What a corpus was told to forget: see forgotten.py.
+FORGOTTEN = pa.schema(
+    [
+        ("id", HASH),
+        ("content_hash", HASH),  # null for a reject
+        ("why", pa.string()),  # named, copy or near (of one that is named), reject
+        ("shingles", pa.large_list(pa.uint64())),  # of those named, once a content; else null
+    ]
+)
+
 # Token counts of a shard, row-aligned with its documents; the ids stand in an Arrow file beside.
 TOKEN_COUNTS = pa.schema(
     [
@@ -169,6 +179,10 @@ def windows(dtype: pa.DataType, sequence_length: int) -> pa.Schema:
             ("documents", pa.list_(HASH)),  # document ids, one for each start
         ]
     )
+
+
+# The documents of a packed selection, by id.
+SELECTED = pa.schema([("id", HASH), ("content_hash", HASH), ("edits", HASH)])
 
 
 def text_hashes(texts: Iterable[bytes | memoryview]) -> list[bytes]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pipeline import frozen, given
+from pipeline import forgotten, frozen, given
 from pipeline.groups import editors, groups
 from pipeline.settings import CorpusSettings, Input, Tokenizer
 from pipeline.shards import Shard, load_shards
@@ -225,6 +225,7 @@ PART_STAGES: dict[str, PartStage] = {
             job.settings.hard,
             _sampler(job.id_bound),
             tolerant=job.settings.max_bad_files > 0,
+            forgotten=forgotten.checker(job.root, job.settings.near),
         ),
     ),
     "nominees": PartStage(

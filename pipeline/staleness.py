@@ -165,7 +165,10 @@ def _fingerprints_of(job: Job, version: int) -> Fingerprints:
 @functools.lru_cache(maxsize=1)
 def _hash_of_sets(path: Path, version: int) -> str:
     del version  # part of the cache's key
-    return str(read_json(path)["hash"])
+    known = read_json(path)
+    return str(
+        known.get("matched", known["hash"])
+    )  # as they were when texts of them were forgotten
 
 
 def missing(job: Job) -> dict[str, int]:
@@ -178,6 +181,13 @@ def missing(job: Job) -> dict[str, int]:
         else:
             found[name] = sum(record is None for record in records(job, prints, name))
     return {name: count for name, count in found.items() if count}
+
+
+def missing_parts(job: Job, name: str) -> list[Shard]:
+    """The shards of which a stage that goes part by part still has to make its part."""
+    prints = Fingerprints(job)
+    found = zip(prints.shards, records(job, prints, name), strict=True)
+    return [shard for shard, record in found if record is None]
 
 
 def records(job: Job, prints: Fingerprints, name: str) -> Iterator[dict[str, Any] | None]:

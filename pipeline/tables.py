@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmap
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.files import part_name, replacing
+
+Rows = TypeVar("Rows", pa.Array, pa.RecordBatch)
 
 
 def read_batch(path: Path, schema: pa.Schema) -> pa.RecordBatch:
@@ -73,18 +75,27 @@ def column(file: pq.ParquetFile, row_group: int, name: str) -> pa.Array:
     return chunked.combine_chunks() if chunked.num_chunks != 1 else chunked.chunk(0)
 
 
+def without(batch: Rows, gone: npt.NDArray[np.bool_]) -> Rows:
+    """An array or batch in which these rows are null, of any type; the number of rows stays."""
+    if not gone.any():
+        return batch
+    return batch.take(pa.array(np.arange(len(batch)), mask=gone))
+
+
 def text_groups(
     root: Path, part: int, with_languages: bool, reads: Iterable[str] = ()
 ) -> Iterator[tuple[pa.Array, pa.Array, dict[str, pa.Array]]]:
-    """Of each row group of a part: texts, content hashes, `lang` ("" where not asked for) and the
-    columns `reads` of documents."""
+    """Of each row group of a part: texts (null where forgotten), content hashes, `lang` ("" where
+    not asked for) and the columns `reads` of documents."""
     documents = pq.ParquetFile(root / "documents" / part_name(part))
     path = root / "signals" / "language" / part_name(part)
     languages = pq.ParquetFile(path) if with_languages else None
     for i in range(documents.num_row_groups):
         texts = column(documents, i, "text")
         found = {name: column(documents, i, name) for name in reads}
-        found["lang"] = column(languages, i, "lang") if languages else pa.array([""] * len(texts))
+        found["lang"] = (
+            column(languages, i, "lang").fill_null("") if languages else pa.array([""] * len(texts))
+        )
         yield texts, column(documents, i, "content_hash"), found
 
 

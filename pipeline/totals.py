@@ -18,7 +18,7 @@ def shards(corpus: Corpus) -> str:
     """One row per part and source of it."""
     rows = numbered(corpus, "documents", schema.DOCUMENTS)
     return (
-        "select part, source, count(*) as documents, sum(num_bytes)::bigint as bytes "
+        "select part, source, count(num_bytes) as documents, sum(num_bytes)::bigint as bytes "
         f"from ({rows}) group by all order by all"
     )
 

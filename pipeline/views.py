@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from filters.presets import PROSE_GROUPS, of_prose
 from pipeline import schema
+from pipeline.forgotten import listed
 from pipeline.places import domains, labels, lines, sources
 from pipeline.relations import (
     FLAT_GROUPS,
@@ -74,8 +75,19 @@ def documents(corpus: Corpus) -> str:
     if corpus.asked("kept"):
         columns.append("not heldout and not duplicate and not near_duplicate as kept")
     rows = numbered(corpus, "documents", schema.DOCUMENTS)
-    inner = f"select {', '.join(columns)} from ({rows}) as d {' '.join(joins)}"
+    inner = f"select {', '.join(columns)} from ({rows}) as d {' '.join(joins)} {_standing(corpus)}"
     return f"select {_presets(corpus)} from ({inner})"
+
+
+def _standing(corpus: Corpus) -> str:
+    """Leave out what the corpus was told to forget: rows of which only their identity is left, and
+    those whose text has not gone yet. See forgotten.py."""
+    if not listed(corpus.root):
+        return ""
+    return (
+        "where d.num_bytes is not null and not exists (select 1 from "
+        f"({corpus.forgotten()}) as f where f.content_hash = d.content_hash)"
+    )
 
 
 def _presets(corpus: Corpus) -> str:
@@ -130,7 +142,8 @@ def _near_duplicate(corpus: Corpus) -> tuple[str, str]:
     held = _held_contents(corpus)
     clusters = corpus.table("clusters", schema.CLUSTERS)
     walk = corpus.connection.sql(
-        f"select content_hash from {clusters} where content_hash not in ({held}) order by all"
+        f"select content_hash from {clusters} where content_hash not in ({held}) "
+        f"and content_hash not in ({corpus.forgotten(all_calls=True)}) order by all"
     ).to_arrow_table()
     contents = walk["content_hash"].cast(schema.HASH).combine_chunks()
     dropped = contents.filter(pa.array(~near_unique(corpus.root, contents)))

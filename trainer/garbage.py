@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import fcntl
 import shutil
 import sys
 from collections.abc import Iterator
@@ -19,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mixtures import edited_tokens
-from mixtures.packed import Packing
-from mixtures.packing import selection_hash
+from mixtures.packed import Packing, continued, packing_held
+from mixtures.packing import measure
 from mixtures.select import select, used_corpora
 from mixtures.spec import load_mixture
 from mixtures.tokens import tokens_fingerprint
@@ -74,7 +73,7 @@ def gc(argv: list[str]) -> int:
     total = 0
     for root in found.corpora:
         try:
-            with locked(root), _packing_held(root):
+            with locked(root), packing_held(root):
                 for item in garbage(root, found):
                     print(f"{item.bytes / 1e6:>12,.1f} MB  {item.place}: {item.why}")
                     total += item.bytes
@@ -103,17 +102,6 @@ def remove(place: str) -> None:
         shutil.rmtree(nameless)
     else:
         path.unlink(missing_ok=True)
-
-
-@contextlib.contextmanager
-def _packing_held(root: Path) -> Iterator[None]:
-    """Nobody packs a selection of this corpus meanwhile: runs pack without holding the corpus."""
-    if not (root / "packed").exists():
-        yield
-        return
-    with open(root / "packed" / ".lock", "a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 def garbage(root: Path, found: Inventory) -> list[Garbage]:
@@ -205,7 +193,7 @@ def selections_of(mixture_path: Path) -> set[str]:
     for name, documents in selection.documents.items():
         root = Path(mixture.corpora[mixture.sources[name].corpus])
         packing = Packing(mixture.seed, length, selection.tokenizer, tokens_fingerprint(root))
-        found.add(selection_hash(documents, packing))
+        found.add(continued(root, measure(documents, packing)).selection)
     return found
 
 

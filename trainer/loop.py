@@ -40,7 +40,7 @@ from trainer.record import (
     remove_run,
 )
 from trainer.scores import bits_per_byte, keep_scores, kept_scores
-from trainer.settings import RunSettings
+from trainer.settings import RunSettings, batch_windows
 from trainer.step import backward, precision
 
 
@@ -80,14 +80,10 @@ class Step:
         return self.tokens // every > self.tokens_before // every
 
 
-def batch_windows(run: RunSettings, plan: Plan) -> int:
-    """Windows of one step: those that `batch_tokens` holds, at least one."""
-    return max(1, run.batch_tokens // plan.sequence_length)
-
-
 def steps(run: RunSettings, plan: Plan) -> list[Step]:
     """All steps of a run: whole batches, and what is left of the plan as the last one."""
-    batch, length = batch_windows(run, plan), plan.sequence_length
+    length = plan.sequence_length
+    batch = batch_windows(run, length)
     result: list[Step] = []
     for begin in range(0, plan.num_windows, batch):
         end = min(begin + batch, plan.num_windows)
@@ -135,7 +131,7 @@ def train(run: RunSettings, *, progress: Progress, fresh: bool = False) -> RunRe
 
 
 def _tell_of_rounding(run: RunSettings, plan: Plan, progress: Progress) -> None:
-    windows = batch_windows(run, plan)
+    windows = batch_windows(run, plan.sequence_length)
     tokens = windows * plan.sequence_length
     if tokens != run.batch_tokens:
         progress.line(

@@ -143,6 +143,11 @@ FREE_KEYS = frozenset(
 )
 
 
+def batch_windows(run: RunSettings, sequence_length: int) -> int:
+    """Windows of one step: those that `batch_tokens` holds, at least one."""
+    return max(1, run.batch_tokens // sequence_length)
+
+
 def load_run(path: str | Path, changes: dict[str, Any] | None = None) -> RunSettings:
     """Read run.yaml with `changes` ({"schedule.decay": 0.1}) on top; paths relative to its folder.
 

@@ -8,12 +8,13 @@ follows them. So the bytes of a part do not depend on workers or on how a read w
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -21,10 +22,16 @@ import pyarrow.parquet as pq
 from filters import normalize
 from pipeline import schema
 from pipeline.files import replacing
+from pipeline.tables import without
 
 ROW_GROUP_ROWS = 2_048
 ROW_GROUP_BYTES = 4_000_000  # what a sweep holds at once; long documents would fill 16 MB
 
+OPTIONS: dict[str, Any] = {  # of the writer of `documents`
+    "compression": "zstd",
+    "compression_level": 1,
+    "use_dictionary": ["source", "kind", "file", "domain", "charset", "licence", "truncated"],
+}
 COUNTS = pa.schema([(name, s.type) for name, s in normalize.COLUMNS.items()])
 BATCH = pa.schema([*schema.DOCUMENTS, *COUNTS])
 
@@ -67,27 +74,45 @@ def maps(rows: Sequence[Mapping[str, str]]) -> pa.Array:
     return pa.MapArray.from_arrays(pa.array(ends), keys, values)
 
 
-def write(batches: Iterable[pa.RecordBatch], documents: Path, counts: Path) -> dict[str, int]:
-    """Both tables, row by row the same documents; returns totals."""
+# What stays of a forgotten document, so that rows stay where they are; all else is null.
+IDENTITY = ("id", "content_hash", "source", "kind", "file", "offset")
+
+
+def forgotten(group: pa.RecordBatch, gone: npt.NDArray[np.bool_]) -> pa.RecordBatch:
+    """Rows of DOCUMENTS, of BATCH or of counts, of which these are forgotten."""
+    arrays = [
+        values if name in IDENTITY else without(values, gone)
+        for name, values in zip(group.schema.names, group.columns, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=group.schema)
+
+
+def write(
+    batches: Iterable[pa.RecordBatch],
+    documents: Path,
+    counts: Path,
+    forget: Callable[[pa.RecordBatch], npt.NDArray[np.bool_]] | None = None,
+) -> dict[str, int]:
+    """Both tables, row by row the same documents; returns totals.
+
+    Args:
+        forget: tells which rows of a row group the corpus was told to forget.
+    """
     totals = Counter(documents=0, bytes=0, chars=0)
     with (
         replacing(documents) as documents_file,
         replacing(counts) as counts_file,
-        pq.ParquetWriter(
-            documents_file,
-            schema.DOCUMENTS,
-            compression="zstd",
-            compression_level=1,
-            use_dictionary=["source", "kind", "file", "domain", "charset", "licence", "truncated"],
-        ) as documents_writer,
+        pq.ParquetWriter(documents_file, schema.DOCUMENTS, **OPTIONS) as documents_writer,
         pq.ParquetWriter(counts_file, COUNTS, compression="zstd") as counts_writer,
     ):
         for group in row_groups(batches):
+            if forget is not None:
+                group = forgotten(group, forget(group))
             documents_writer.write_batch(group.select(schema.DOCUMENTS.names), len(group))
             counts_writer.write_batch(group.select(COUNTS.names), len(group))
             totals["documents"] += len(group)
-            totals["bytes"] += pc.sum(group["num_bytes"]).as_py()
-            totals["chars"] += pc.sum(group["num_chars"]).as_py()
+            totals["bytes"] += pc.sum(group["num_bytes"], min_count=0).as_py()
+            totals["chars"] += pc.sum(group["num_chars"], min_count=0).as_py()
     return dict(totals)
 
 

@@ -27,7 +27,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipeline import frozen, schema
-from pipeline.files import file_hash, part_name, replacing, write_sealed
+from pipeline.files import file_hash, part_name, read_sealed, replacing, write_sealed
 from pipeline.tables import column, first_of_each, halves_of, rank_of, write_table
 
 if TYPE_CHECKING:
@@ -140,7 +140,9 @@ def choose(
             else:
                 sets[name] = _write(writer, rows.filter(pc.equal(rows["set"], name)))
     # What heldout.json told of a set before stays as it was.
-    write_sealed(record_path, {"hash": file_hash(documents_path), "sets": sets | recorded})
+    known, now = read_sealed(record_path) or {}, file_hash(documents_path)
+    same = {"matched": known["matched"]} if "matched" in known and known["hash"] == now else {}
+    write_sealed(record_path, {"hash": now, **same, "sets": sets | recorded})
     return {"sets": len(sets), "documents": sum(entry["documents"] for entry in sets.values())}
 
 
@@ -154,7 +156,7 @@ def _write(writer: pq.ParquetWriter, rows: pa.Table) -> dict[str, Any]:
         "languages": sorted(rows["language"].unique().to_pylist()),
         "source": rows["source"][order[0]].as_py(),
         "documents": len(order),
-        "bytes": int(np.asarray(pc.binary_length(rows["text"]))[order].sum()),
+        "bytes": pc.sum(pc.binary_length(rows["text"].take(pa.array(order))), min_count=0).as_py(),
     }
 
 

@@ -48,7 +48,7 @@ def _write_shingles(documents: Path, ngram: int, path: Path) -> Offsets:
     with open(path, "wb") as file:
         _write_header(file, 0)
         for batch in pq.ParquetFile(documents).iter_batches(SLICE_ROWS, columns=["text"]):
-            hashes, offsets = shingles(batch.column(0), ngram)
+            hashes, offsets = shingles(batch.column(0).fill_null(""), ngram)  # null: forgotten
             sizes.append(np.diff(offsets))
             file.write(hashes.data)
         offsets = np.cumsum(np.concatenate(sizes))

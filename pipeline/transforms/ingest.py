@@ -7,7 +7,10 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pipeline import disk, schema
 from pipeline.files import part_name
@@ -43,11 +46,13 @@ def ingest(
     hard: tuple[str, ...],
     sampled: Callable[[bytes], bool] | None,
     tolerant: bool = False,
+    forgotten: Callable[[pa.RecordBatch], npt.NDArray[np.bool_]] | None = None,
 ) -> dict[str, Any]:
     """Write the three tables of a shard; returns its counters.
 
     Args:
         tolerant: a file that fails costs what stands behind the fault, which is a reject.
+        forgotten: tells which documents the corpus was told to forget; see forgotten.py.
         sampled: with `--limit`, tells by id whether a record is in the sample.
     """
     tally = Tally()
@@ -59,8 +64,17 @@ def ingest(
             for batch in _batches(records):
                 yield documents_of(batch, Origin(piece.file, source, hard, sampled, tally))
 
+    def forget(group: pa.RecordBatch) -> npt.NDArray[np.bool_]:
+        assert forgotten is not None
+        gone = forgotten(group)
+        for row in pc.value_counts(group["file"].filter(pa.array(gone))).to_pylist():
+            tally.files[row["values"]].update(kept=-row["counts"], forgotten=row["counts"])
+        return gone
+
     documents_path, normalize_path, rejects_path = outputs(root, shard.part)
-    totals = documents.write(batches(), documents_path, normalize_path)
+    totals = documents.write(
+        batches(), documents_path, normalize_path, forget if forgotten else None
+    )
     write_rows(rejects_path, schema.REJECTS, tally.rejects)
     return {
         **totals,

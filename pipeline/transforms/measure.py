@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.files import part_name, replacing
+from pipeline.tables import without
 
 if TYPE_CHECKING:
     from filters.signals import Group
@@ -36,4 +37,4 @@ def measure(root: Path, group: str, table: Group, part: int) -> Stage:
 def _measured(batch: Batch, table: Group, columns: pa.Schema) -> pa.RecordBatch:
     measured = table.measure(batch.texts, batch.columns)
     arrays = [pa.array(measured[f.name]).cast(f.type) for f in columns]
-    return pa.RecordBatch.from_arrays(arrays, schema=columns)
+    return without(pa.RecordBatch.from_arrays(arrays, schema=columns), batch.forgotten)

@@ -142,7 +142,8 @@ def _candidates(root: Path, near: Near, part: int) -> pa.RecordBatch:
         inside = slice(*np.searchsorted(rows, [begin, end]))
         if inside.start < inside.stop:
             chosen = pa.array(rows[inside] - begin)
-            hashes, offsets = shingles(column(documents, i, "text").take(chosen), near.ngram)
+            texts = column(documents, i, "text").take(chosen).fill_null("")  # null: forgotten
+            hashes, offsets = shingles(texts, near.ngram)
             sets.append(pa.LargeListArray.from_arrays(pa.array(offsets), pa.array(hashes)))
             contents.append(column(documents, i, "content_hash").take(chosen))
         begin = end

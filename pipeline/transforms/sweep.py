@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from dedup.shingles import Hashes, Offsets, folded_shingles
@@ -44,6 +45,7 @@ class Batch:
     contents: pa.Array  # content_hash of each
     columns: Mapping[str, pa.Array]  # lang ("" while languages are being found), what stages read
     ngram: int
+    forgotten: npt.NDArray[np.bool_]  # their texts are empty here; what is made of them is null
 
     @property
     def shingles(self) -> tuple[Hashes, Offsets]:
@@ -89,7 +91,7 @@ def sweep(
             next(stage)
             costs[name] += lap()
         groups = text_groups(root, part, "signals/language" not in stages, reads)
-        batches = (Batch(Texts(text), content, found, ngram) for text, content, found in groups)
+        batches = (_batch(*group, ngram) for group in groups)
         for batch in itertools.chain(batches, [None]):
             reading += lap()
             for name, stage in stages.items():
@@ -102,6 +104,14 @@ def sweep(
                 batch.forget()
     share = reading / len(stages)
     return {name: Swept(counters[name], *(costs[name] + share).tolist()) for name in stages}
+
+
+def _batch(
+    texts: pa.Array, contents: pa.Array, columns: Mapping[str, pa.Array], ngram: int
+) -> Batch:
+    forgotten = np.asarray(texts.is_null())
+    filled = texts.fill_null("") if forgotten.any() else texts
+    return Batch(Texts(filled), contents, columns, ngram, forgotten)
 
 
 def _stopwatch() -> Callable[[], stopwatch.Spent]:

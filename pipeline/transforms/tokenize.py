@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 
 from pipeline import schema
 from pipeline.files import part_name, replacing
+from pipeline.tables import without
 
 if TYPE_CHECKING:
     from pipeline.tokenizer import Encoder
@@ -45,11 +46,14 @@ def tokenize(root: Path, encoder: Encoder, part: int) -> Stage:
     ):
         while (batch := (yield)) is not None:
             lists, counts = thread.submit(_encoded, batch.texts.array, encoder).result()
+            lists, counts = without(lists, batch.forgotten), without(counts, batch.forgotten)
             ids_writer.write_batch(pa.RecordBatch.from_arrays([lists], schema=table))
             counts_writer.write_batch(counts, row_group_size=len(counts))
             totals["documents"] += len(counts)
-            totals["tokens"] += pc.sum(counts["num_tokens"]).as_py()
-            totals["special_literals"] += pc.sum(counts["num_special_literals"]).as_py()
+            totals["tokens"] += pc.sum(counts["num_tokens"], min_count=0).as_py()
+            totals["special_literals"] += pc.sum(
+                counts["num_special_literals"], min_count=0
+            ).as_py()
             del lists
     return totals
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 import small_corpus
 from small_corpus import assay
@@ -14,6 +15,8 @@ from pipeline import corpus, damage, frozen, given, objects, store
 from pipeline.config import ConfigError
 from pipeline.prices import prices_of
 from pipeline.settings import Heldout
+from pipeline.sql import ask
+from trainer.forget import forget
 from trainer.garbage import gc
 from trainer.inventory import ls
 
@@ -103,3 +106,33 @@ def test_held_out_sets_of_a_store_are_kept(url: str, tmp_path: Path) -> None:
     other = Heldout(keep=(f"{url}-other",))
     with pytest.raises(ConfigError, match="no such file .*; name a heldout.json, or the URL"):
         frozen.check(tmp_path / "new", other, given.kept_folders(other))
+
+
+def test_forget(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No object holds the text any more, another machine sees the list, nothing is made again."""
+    text = small_corpus.english(3)
+    texts = [text[at : at + 30].encode() for at in (0, 90)]
+    root = store.folder(url)
+    question = f"select count(*), count(*) filter (where text = '{text}') from documents"
+    assert answer(root, question) == (84, 2)
+    where = ["--where", f"text = '{text}'", "--reason", "asked"]
+    assert forget([url, *where]) == 0
+    assert answer(root, question) == (84, 2)
+    assert forget([url, *where, "--delete"]) == 0
+    stored = list((tmp_path / "store").rglob("*.parquet"))
+    assert stored
+    for path in [*stored, *root.rglob("*.parquet")]:
+        for column in pq.read_table(path).columns:
+            for buffer in (b for chunk in column.chunks for b in chunk.buffers() if b is not None):
+                assert not any(piece in buffer.to_pybytes() for piece in texts), path
+
+    monkeypatch.setenv("ASSAY_CACHE", str(tmp_path / "another machine"))
+    assert answer(store.folder(url), question) == (82, 0)
+    assert freeze([url, "--output", "without.json"]) == 0
+    assert verify(["without.json"]) == 0
+    assert [name for name in objects.names(f"{url}/forgotten") if ".receipt" in name]
+
+
+def answer(root: Path, sql: str) -> tuple[int, ...]:
+    with ask(root, sql, macros={}, timeout_seconds=60) as batches:
+        return tuple(batches.read_all().to_pylist()[0].values())
