@@ -7,6 +7,7 @@ on. Windows that mixtures packed are masked by mixtures/masking.py.
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from pipeline import (
     finished,
     forgotten,
     frozen,
+    linked,
     merged,
     objects,
     publish,
@@ -61,6 +63,8 @@ def take_out(root: Path, calls: list[forgotten.Listed]) -> list[int]:
     for part in parts:
         for edited in root.glob(f"edited/*/part-{part:05d}.*.arrow"):  # made again when asked for
             edited.unlink()
+    # Named by records that changed; what a kill left in it may link to documents as they were.
+    shutil.rmtree(root / linked.FOLDER, ignore_errors=True)
     if (root / "inputs.json").exists():
         uncut(root)
     attach.forget(root, pa.concat_arrays([rows["id"].combine_chunks(), contents]))
