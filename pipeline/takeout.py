@@ -32,7 +32,14 @@ from pipeline import (
     timings,
 )
 from pipeline.corpus import CorpusError, manifest
-from pipeline.files import file_hash, read_json, read_sealed, replacing, write_sealed
+from pipeline.files import (
+    file_hash,
+    read_json,
+    read_sealed,
+    remove_temporaries,
+    replacing,
+    write_sealed,
+)
 from pipeline.readers.spill import DONE
 from pipeline.shards import load_shards
 
@@ -53,6 +60,7 @@ def take_out(root: Path, calls: list[forgotten.Listed]) -> list[int]:
             "reader's sight, but its text goes when the corpus is whole: call `assay prepare` "
             "again, then `assay forget` with the corpus alone"
         )
+    remove_temporaries(root)
     rows = forgotten.documents(calls)
     parts = []
     for part, gone in rewriting.touched(root, rows):
