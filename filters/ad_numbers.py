@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter
+
 import numpy as np
 import numpy.typing as npt
 
+from filters import text as units
 from filters.names import Offsets, Positions
 from filters.wordruns import Words
-from kernels.compile import inner_kernel, kernel
+from kernels.compile import inner_kernel, kernel, leaf_kernel
 from kernels.hashing import HASH_PRIME, Bytes, digit_bytes, first_byte, load8
 
 Floats = npt.NDArray[np.float64]
@@ -26,38 +30,47 @@ _ZERO, _NINE, _COMMA, _DOT, _HYPHEN, _DOLLAR = (ord(char) for char in "09,.-$")
 
 @kernel
 def count_numbers(data: Bytes, offsets: Offsets) -> Positions:
-    """Of each text: telephone numbers, prices and discounts.
+    """Of each text: telephone numbers, prices and discounts."""
+    counts = np.zeros((len(offsets) - 1, NUM_NUMBERS), np.int32)
+    for text in range(len(offsets) - 1):
+        low, end = offsets[text], offsets[text + 1]
+        kind, _, at = next_number(data, low, low, end)
+        while kind >= 0:
+            counts[text, kind] += 1
+            kind, _, at = next_number(data, low, at, end)
+    return counts
+
+
+@leaf_kernel
+def next_number(data: Bytes, low: int, at: int, end: int) -> tuple[int, int, int]:
+    """The first telephone number, price or discount from byte `at` on of the text data[low:end]:
+    its kind, or -1; its begin and end.
 
     A telephone number is a run of groups of digits with " ", "-", "(", ")" or "." between: 11
     digits from 13 to 19; 10 to 12 from 0, and then no 0; 10 from 400 or 800; groups of 3, 3 and 4,
     or of 3 and 4 with a hyphen (with a 1 before or not). A price has $, £, €, ¥ or ￥ before it, or
     元 or 块 behind; a discount 折.
     """
-    counts = np.zeros((len(offsets) - 1, NUM_NUMBERS), np.int32)
-    for text in range(len(offsets) - 1):
-        low, end = offsets[text], offsets[text + 1]
-        at = low
-        while at < end:
-            digits = digit_bytes(load8(data, at, end))
-            if digits == 0:
-                at += 8
-                continue
-            start = at + first_byte(digits)
-            at = _number_end(data, start, end)
-            joined = start > low and (data[start - 1] == _DOT or _is_latin(data[start - 1]))
-            if joined or (at < end and _is_latin(data[at])):
-                continue
-            after = _han(data, at, end)
-            if after == _OFF:
-                counts[text, DISCOUNT] += 1
-            elif after in (_YUAN, _KUAI) or _is_money(data, low, start):
-                counts[text, PRICE] += 1
-            else:
-                after = phone_end(data, start, end)
-                if after:
-                    counts[text, PHONE] += 1
-                    at = after
-    return counts
+    while at < end:
+        digits = digit_bytes(load8(data, at, end))
+        if digits == 0:
+            at += 8
+            continue
+        start = at + first_byte(digits)
+        at = _number_end(data, start, end)
+        joined = start > low and (data[start - 1] == _DOT or _is_latin(data[start - 1]))
+        if joined or (at < end and _is_latin(data[at])):
+            continue
+        after = _han(data, at, end)
+        if after in (_OFF, _YUAN, _KUAI):
+            return DISCOUNT if after == _OFF else PRICE, start, at + 3 + int(data[at] == 32)
+        money = _money(data, low, start)
+        if money:
+            return PRICE, start - money, at
+        stop = phone_end(data, start, end)
+        if stop:
+            return PHONE, start, stop
+    return -1, end, end
 
 
 @inner_kernel
@@ -91,20 +104,21 @@ def _han(data: Bytes, at: int, end: int) -> int:
 
 
 @inner_kernel
-def _is_money(data: Bytes, low: int, at: int) -> bool:
-    if at > low and data[at - 1] == 32:
-        at -= 1
+def _money(data: Bytes, low: int, at: int) -> int:
+    """Bytes of the sign of a currency before byte `at`, a space between or not; 0 for none."""
+    space = int(at > low and data[at - 1] == 32)
+    at -= space
     if at > low and data[at - 1] == _DOLLAR:
-        return True
+        return space + 1
     if at - 2 >= low and data[at - 2] == 0xC2:
-        return int(data[at - 1]) in (0xA3, 0xA5)  # £ ¥
+        return space + 2 if int(data[at - 1]) in (0xA3, 0xA5) else 0  # £ ¥
     if at - 3 < low:
-        return False
+        return 0
     before = int(data[at - 3]) << 16 | int(data[at - 2]) << 8 | int(data[at - 1])
-    return before in (0xE282AC, 0xEFBFA5)  # € ￥
+    return space + 3 if before in (0xE282AC, 0xEFBFA5) else 0  # € ￥
 
 
-@kernel
+@leaf_kernel
 def phone_end(data: Bytes, start: int, end: int) -> int:
     """Where the telephone number that begins there ends; 0 where none does."""
     groups = total = head = 0  # the first three digits, as a number
@@ -194,3 +208,11 @@ def _second(words: Words, begin: int, end: int, times: Offsets) -> int:
         most = max(most, times[name])
         times[name] = 0
     return second
+
+
+def stuffed_words(text: str) -> str:
+    """The two words of which `stuffed_share` tells the share."""
+    found = units.words(text[: 20 * STUFFED_WORDS].lower())[:STUFFED_WORDS]
+    pairs = Counter(pair for pair in itertools.pairwise(found) if pair[0] != pair[1])
+    ((one, other), _) = pairs.most_common(1)[0]
+    return f"{one} {other}" if other.isascii() else one + other

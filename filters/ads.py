@@ -25,7 +25,16 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from filters.ad_numbers import DISCOUNT, PHONE, PRICE, STUFFED_FROM, count_numbers, stuffed_share
+from filters.ad_numbers import (
+    DISCOUNT,
+    PHONE,
+    PRICE,
+    STUFFED_FROM,
+    count_numbers,
+    next_number,
+    stuffed_share,
+    stuffed_words,
+)
 from filters.ad_phrases import KINDS, WEIGHTS, Found, phrases
 from filters.columns import Signal
 from filters.evidence import MOST
@@ -59,6 +68,7 @@ PAIRS = {
 }
 
 EVIDENCE_FROM = 0.1  # of the score
+EVIDENCE_NUMBERS = 20  # of a text that are looked at, each by a call
 
 _WHAT = {
     "contact": "telephone numbers, accounts, invitations to write or call",
@@ -85,7 +95,10 @@ COLUMNS: dict[str, Signal] = {
         pa.float32(), "text", "1 - product over pairs of (1 - weight s_a s_b)", "assay"
     ),
     "evidence": Signal(
-        pa.list_(pa.string()), "phrases", "up to 8 of them, where the score is over .1", "assay"
+        pa.list_(pa.string()),
+        "phrases",
+        "up to 8 of them, numbers too, where the score is over .1",
+        "assay",
     ),
 }
 
@@ -99,7 +112,7 @@ def measure(texts: Texts, columns: Mapping[str, pa.Array]) -> Mapping[str, pa.Ar
     return {
         **{name: parts[name].astype(np.float32) for name in PARTS},
         "score": scores.astype(np.float32),
-        "evidence": _evidence(texts, found, scores),
+        "evidence": _evidence(texts, found, parts, scores),
     }
 
 
@@ -135,13 +148,30 @@ def _parts(texts: Texts, found: Found) -> dict[str, Floats]:
     }
 
 
-def _evidence(texts: Texts, found: Found, scores: Floats) -> pa.Array:
-    """Phrases as they stand in the text, of each entry the first, after their kind."""
+def _evidence(texts: Texts, found: Found, parts: Mapping[str, Floats], scores: Floats) -> pa.Array:
+    """Of each kind of number the first, the stuffed words, then phrases, of each entry the first;
+    as they stand in the text, after their kind."""
+    shown = scores > EVIDENCE_FROM
     lists: list[list[str]] = [[] for _ in range(len(texts))]
-    shown = (scores > EVIDENCE_FROM)[found.texts] & (found.kinds < len(HALF))
-    for row in np.flatnonzero(shown).tolist():
+    for text in np.flatnonzero(shown).tolist():
+        lists[text] += _numbers(texts, text)
+        if parts["stuffing"][text]:
+            lists[text].append(f"stuffing: {stuffed_words(texts.array[text].as_py())}")
+    for row in np.flatnonzero(shown[found.texts] & (found.kinds < len(HALF))).tolist():
         words = lists[found.texts[row]]
         if len(words) < MOST:
             span = texts.data[found.begins[row] : found.ends[row]].tobytes().decode()
             words.append(f"{KINDS[found.kinds[row]]}: {span}")
     return pa.array(lists, COLUMNS["evidence"].type)
+
+
+def _numbers(texts: Texts, text: int) -> list[str]:
+    """The first telephone number, price and discount of a text."""
+    low, end = texts.offsets[text : text + 2]
+    firsts: dict[int, str] = {}
+    at = low
+    for _ in range(EVIDENCE_NUMBERS):
+        number, begin, at = next_number(texts.data, low, at, end)
+        if number >= 0:
+            firsts.setdefault(number, texts.data[begin:at].tobytes().decode())
+    return [f"{NUMBERS[number][0]}: {span}" for number, span in firsts.items()]

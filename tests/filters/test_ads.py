@@ -200,6 +200,18 @@ def test_evidence_names_kind_and_words() -> None:
     ]
 
 
+def test_evidence_has_numbers_and_stuffed_words_too() -> None:
+    texts = Texts(
+        pa.array(["不过 $1,280，或99.9 元，打 8.5折，包邮，立即预约010-00000000。" + "开锁，" * 9])
+    )
+    assert measure(texts, {})["evidence"].to_pylist() == [
+        [
+            *("price: $1,280", "offer: 8.5折", "contact: 010-00000000", "stuffing: 开锁"),
+            *("offer: 包邮", "call: 立即预约", "trade: 开锁"),
+        ]
+    ]
+
+
 def test_every_entry_is_of_a_kind_once() -> None:
     assert {kind for kind, _, _ in ENTRIES} == set(KINDS)
     assert {weight for _, weight, _ in ENTRIES} == {0.5, 1.0}
