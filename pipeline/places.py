@@ -9,6 +9,7 @@ from collections import Counter
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipeline.corpus import part_paths
@@ -118,6 +119,7 @@ def _compressed(corpus: Corpus) -> pa.Table:
         file = pq.ParquetFile(path)
         for number in range(file.num_row_groups):
             group = file.read_row_group(number, columns=["domain", "text"])
+            group = group.filter(pc.field("text").is_valid())  # null: forgotten
             texts = group.group_by("domain").aggregate([("text", "list")])
             for row in texts.to_pylist():
                 text = "".join(row["text_list"]).encode()

@@ -162,6 +162,7 @@ def test_a_row_of_which_identity_is_left_is_no_document(corpus: Path) -> None:
     forgotten.receipt_path(corpus / "forgotten", call.number).write_text("{}")
     assert answer(corpus, "select count(*), count(text) from documents") == [(7, 7)]
     assert answer(corpus, "select part, documents from shards") == [(0, 4), (1, 3)]
+    assert len(answer(corpus, "select domain, compression_ratio from domains")) == 1
 
 
 def test_a_copy_of_a_corpus_takes_its_list_along(corpus: Path, tmp_path: Path) -> None:
