@@ -150,6 +150,7 @@ def _slices(paths: list[Path]) -> Iterator[tuple[pa.Array, pa.Array]]:
         documents = pq.ParquetFile(path)
         for group in range(documents.num_row_groups):
             texts, contents = (column(documents, group, n) for n in ("text", "content_hash"))
+            texts = texts.fill_null("")  # null: forgotten
             for first in range(0, len(texts), SLICE):
                 yield texts[first : first + SLICE], contents[first : first + SLICE]
 
