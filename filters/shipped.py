@@ -20,7 +20,7 @@ from filters.matching import Matches, find_all, without_ordinary
 from filters.segments import Texts
 
 ADS, UNSAFE = (Path(__file__).with_name("words") / name for name in ("ads.tsv", "unsafe.tsv"))
-AD_FILES = (str(ADS), *PHRASE_FILES)
+AD_FILES = (str(ADS), str(disguises.FILE), *PHRASE_FILES)
 UNSAFE_FILES = (str(UNSAFE), str(disguises.FILE), *PHRASE_FILES)
 CATEGORIES = ("pornography", "gambling", "violence", "hate", "fraud")  # of unsafe.tsv
 ALONE, TOGETHER, ORDINARY = "alone", "together", "ordinary"  # strengths
@@ -70,13 +70,21 @@ def _lines(path: Path) -> list[str]:
 
 @functools.cache
 def _automaton() -> Automaton:
-    ads = [Form(number, entry.phrase) for number, entry in enumerate(ad_entries())]
+    num_ads = len(ad_entries())
     unsafe = disguises.forms([entry.phrase for entry in unsafe_entries()])
     return automaton(
-        [*ads, *(form._replace(entry=form.entry + len(ads)) for form in unsafe)],
-        [0] * len(ads) + [1 + CATEGORIES.index(entry.category) for entry in unsafe_entries()],
+        [*ad_forms(), *(form._replace(entry=form.entry + num_ads) for form in unsafe)],
+        [0] * num_ads + [1 + CATEGORIES.index(entry.category) for entry in unsafe_entries()],
         [entry.phrase for entry in _unsafe() if entry.strength == ORDINARY],
     )
+
+
+def ad_forms() -> list[Form]:
+    """Each entry and its disguises, but for those that are entries with a weight of their own."""
+    phrases = [entry.phrase for entry in ad_entries()]
+    listed = set(phrases)
+    forms = disguises.forms(phrases)
+    return [form for form in forms if form.text == phrases[form.entry] or form.text not in listed]
 
 
 @functools.lru_cache(maxsize=1)

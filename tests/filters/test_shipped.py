@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from filters import disguises
-from filters.automaton import Automaton, automaton, plain
+from filters.automaton import Automaton, automaton
 from filters.matching import Matches, find
 from filters.segments import Texts
 from filters.shipped import (
@@ -16,6 +16,7 @@ from filters.shipped import (
     ORDINARY,
     UNSAFE,
     ad_entries,
+    ad_forms,
     shipped,
     unsafe_entries,
 )
@@ -37,7 +38,7 @@ PIECES = st.sampled_from(
 
 @pytest.fixture(scope="module")
 def alone() -> tuple[Automaton, Automaton]:
-    return plain([entry.phrase for entry in ad_entries()]), automaton(
+    return automaton(ad_forms(), [0] * len(ad_entries())), automaton(
         disguises.forms([entry.phrase for entry in unsafe_entries()]),
         [CATEGORIES.index(entry.category) for entry in unsafe_entries()],
         ORDINARY_PHRASES,
@@ -54,6 +55,23 @@ def test_each_list_as_if_alone(alone: tuple[Automaton, Automaton], texts: list[s
     found = shipped(batch)
     assert rows(found.ads) == rows(find(batch, alone[0]))
     assert rows(found.unsafe) == rows(find(batch, alone[1]))
+
+
+@pytest.mark.parametrize(
+    ("text", "phrase"),
+    [
+        ("请加薇。", "加薇"),  # an entry of its own, of another weight than 加微信
+        ("请加伽薇信", "薇信"),
+        ("请巍信", "微信"),
+        ("威❤信", "微信"),
+        ("有威信的人", ""),  # prestige
+        ("加扣：1", "加qq"),
+    ],
+)
+def test_disguises_of_advertisements(text: str, phrase: str) -> None:
+    found = shipped(Texts(pa.array([text]))).ads
+    phrases = [ad_entries()[entry].phrase for entry in found.entries]
+    assert phrases[:1] == ([phrase] if phrase else [])
 
 
 def test_an_ordinary_word_of_one_list_is_none_of_the_other() -> None:
