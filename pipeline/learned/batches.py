@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,37 +17,50 @@ from pipeline.learned import rubric
 from pipeline.learned.examples import place, rows_of, texts_of
 from pipeline.predicates import predicate
 
-MAX_TOKENS = 300  # of an answer
 SCORE_BINS = 5  # of equal size, within a language
 PER = ("lang", "source", "score")
 Stratum = tuple[str, ...]
 
 
-def _openai(key: str, model: str, content: str) -> dict[str, Any]:
-    body = {
-        "model": model,
-        "messages": [{"role": "user", "content": content}],
-        "temperature": 0,
-        "max_tokens": MAX_TOKENS,
-    }
-    return {"custom_id": key, "method": "POST", "url": "/v1/chat/completions", "body": body}
+class Api(NamedTuple):
+    """How a request to a server looks."""
+
+    chat: bool  # OpenAI's form of a line, else Anthropic's
+    bound: str  # key of the most tokens of an answer
+    max_tokens: int  # of an answer, where the user says nothing
 
 
-def _anthropic(key: str, model: str, content: str) -> dict[str, Any]:
-    params = {
-        "model": model,
-        "max_tokens": MAX_TOKENS,
-        "temperature": 0,
-        "messages": [{"role": "user", "content": content}],
-    }
-    return {"custom_id": key, "params": params}
-
-
-# How a request looks; the first form is read by vLLM, SGLang and most hosts too.
-APIS: dict[str, Callable[[str, str, str], dict[str, Any]]] = {
-    "openai": _openai,
-    "anthropic": _anthropic,
+# Chat completions of gpt-5 and the o series refuse `max_tokens`, and any `temperature` but their
+# own; what they think counts for the bound too, and 300 tokens of thought leave an empty answer.
+# vLLM, SGLang and hosts of open models (Together, Mistral) read `max_tokens`.
+APIS = {
+    "openai": Api(True, "max_completion_tokens", 4_000),
+    "vllm": Api(True, "max_tokens", 300),
+    "anthropic": Api(False, "max_tokens", 300),
 }
+
+
+def request(
+    key: str,
+    content: str,
+    *,
+    api: str,
+    model: str,
+    max_tokens: int | None = None,
+    temperature: float | None = None,
+) -> dict[str, Any]:
+    """One line of a batch; nothing of sampling stands in it that was not asked for."""
+    of = APIS[api]
+    body: dict[str, Any] = {
+        "model": model,
+        "messages": [{"role": "user", "content": content}],
+        of.bound: max_tokens or of.max_tokens,
+    }
+    if temperature is not None:
+        body["temperature"] = temperature
+    if not of.chat:
+        return {"custom_id": key, "params": body}
+    return {"custom_id": key, "method": "POST", "url": "/v1/chat/completions", "body": body}
 
 
 def export(
@@ -61,6 +74,8 @@ def export(
     prompt: str,
     model: str,
     api: str,
+    max_tokens: int | None,
+    temperature: float | None,
     max_chars: int,
     seed: int,
 ) -> dict[str, Any]:
@@ -87,8 +102,15 @@ def export(
         for key, text in zip(
             table["content_hash"].to_pylist(), table["text"].to_pylist(), strict=True
         ):
-            request = APIS[api](key.hex(), model, prompt.replace(rubric.PLACE, text))
-            file.write(json.dumps(request, ensure_ascii=False) + "\n")
+            line = request(
+                key.hex(),
+                prompt.replace(rubric.PLACE, text),
+                api=api,
+                model=model,
+                max_tokens=max_tokens,
+                temperature=temperature,
+            )
+            file.write(json.dumps(line, ensure_ascii=False) + "\n")
     of_hash = dict(zip((row["content_hash"] for row in rows), strata, strict=True))
     taken = Counter(of_hash[key] for key in chosen)
     meta = {
@@ -98,6 +120,8 @@ def export(
         "seed": seed,
         "model": model,
         "api": api,
+        "max_tokens": max_tokens or APIS[api].max_tokens,
+        "temperature": temperature,
         "max_chars": max_chars,
         "prompt": prompt,
         "prompt_hash": rubric.prompt_hash(prompt),

@@ -16,6 +16,7 @@ from pipeline.learned.batches import APIS, PER, export, meta_path
 EXAMPLE = """examples:
   assay labels export runs/web -n 2000 --per lang,source,score --score quality.percentile \\
       --model gpt-5-mini --output batch.jsonl
+  assay labels export runs/web --api vllm --model Qwen/Qwen3-8B --temperature 0 --output b.jsonl
   assay labels import answers.jsonl --batch batch.jsonl --output labels.parquet \\
       --price-in 0.25 --price-out 2
   assay labels agree labels.parquet hand.csv
@@ -45,7 +46,20 @@ def main(argv: list[str]) -> int:
     verb.add_argument("--score", help="SQL expression, as quality.percentile; fifths by language")
     verb.add_argument("--prompt", type=Path, help="file with {text} in it; default: our rubric")
     verb.add_argument("--model", required=True, help="name of the model that the API knows")
-    verb.add_argument("--api", choices=APIS, default="openai", help="(default %(default)s)")
+    verb.add_argument(
+        "--api",
+        choices=APIS,
+        default="openai",
+        help="vllm: OpenAI's form for vLLM, SGLang and hosts that want max_tokens, not "
+        "max_completion_tokens (default %(default)s)",
+    )
+    bounds = ", ".join(f"{api.max_tokens:,} {name}" for name, api in APIS.items())
+    verb.add_argument(
+        "--max-tokens", help=f"of an answer, with what the model thinks (default {bounds})"
+    )
+    verb.add_argument(
+        "--temperature", type=float, help="default: the model's own; gpt-5 refuses others"
+    )
     verb.add_argument("--max-chars", default="4k", help="of a text (default %(default)s)")
     verb.add_argument("--seed", type=int, default=17, help="(default %(default)s)")
     verb.set_defaults(run=_export)
@@ -84,6 +98,8 @@ def _export(options: argparse.Namespace) -> None:
         prompt=rubric.load(options.prompt),
         model=options.model,
         api=options.api,
+        max_tokens=parse_amount(options.max_tokens) if options.max_tokens else None,
+        temperature=options.temperature,
         max_chars=parse_amount(options.max_chars),
         seed=options.seed,
     )

@@ -131,6 +131,21 @@ def test_requests(corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert not {r["custom_id"] for r in everything} & set(held.stdout.split())
 
 
+def test_what_each_server_is_sent(corpus: Path) -> None:
+    """gpt-5 refuses `max_tokens` and a `temperature`; others know no `max_completion_tokens`."""
+    body = exported(corpus, "-n", "1")[0][0]["body"]
+    assert list(body) == ["model", "messages", "max_completion_tokens"]
+    assert body["max_completion_tokens"] == 4_000
+    hosted, meta = exported(corpus, "-n", "1", "--api", "vllm", "--temperature", "0")
+    assert hosted[0]["url"] == "/v1/chat/completions"
+    assert (hosted[0]["body"]["max_tokens"], hosted[0]["body"]["temperature"]) == (300, 0)
+    assert "max_completion_tokens" not in hosted[0]["body"]
+    assert (meta["api"], meta["max_tokens"], meta["temperature"]) == ("vllm", 300, 0)
+    longer, meta = exported(corpus, "-n", "1", "--api", "anthropic", "--max-tokens", "2k")
+    assert list(longer[0]["params"]) == ["model", "messages", "max_tokens"]
+    assert (longer[0]["params"]["max_tokens"], meta["max_tokens"]) == (2_000, 2_000)
+
+
 def test_own_prompt_and_the_other_api(corpus: Path, tmp_path: Path) -> None:
     (tmp_path / "prompt.txt").write_text("Rate 0-5: {text}")
     arguments = ("--prompt", str(tmp_path / "prompt.txt"), "--api", "anthropic", "-n", "4")
