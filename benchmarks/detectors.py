@@ -33,17 +33,15 @@ from human_texts import LABELLED, Human, documents, pieces
 from texts import QUICKSTART
 
 from filters.normalize import normalize
+from filters.presets import CUTS
 from filters.segments import Texts
+from filters.shipped import CATEGORIES
 from filters.signals import GROUPS
 
 WRITTEN = Path(__file__).parent / "data" / "written.jsonl"
-# The score from which a text counts as found; a group's name stands for all its scores.
-THRESHOLDS: dict[str, float] = {
-    "ads.score": 0.2,
-    "copied.score": 0.4,
-    "unsafe": 0.5,
-    "generated.score": 0.5,
-    "broken.score": 0.1,
+# The score from which a text counts as found. Each category of `unsafe` has that of the whole.
+THRESHOLDS: dict[str, float] = {signal: cut for signal, (cut, _) in CUTS.items()} | {
+    f"unsafe.{name}": CUTS["unsafe.score"][0] for name in CATEGORIES
 }
 SOURCE_BYTES = 2_000_000  # of a source: enough for a rate, and few wait
 PIECE_BYTES = {"zh": 1_200, "en": 1_500}  # about the mean of the written texts
@@ -62,14 +60,9 @@ def detectors(groups: Iterable[str]) -> list[str]:
     return [
         f"{group}.{name}"
         for group in groups
-        for name, signal in GROUPS[group].columns.items()
+        for name in GROUPS[group].columns
         if f"{group}.{name}" in THRESHOLDS
-        or (group in THRESHOLDS and pa.types.is_floating(signal.type))
     ]
-
-
-def threshold(detector: str) -> float:
-    return THRESHOLDS.get(detector) or THRESHOLDS[detector.partition(".")[0]]
 
 
 def measure(texts: Sequence[str], groups: Sequence[str]) -> tuple[list[str], Scores]:
@@ -123,10 +116,10 @@ def per_detector(
 ) -> None:
     """A row a key: how many texts, and of each detector the share that it flags."""
     rows: Rows = [
-        (*key, len(at), *(float((scores[name][at] >= threshold(name)).mean()) for name in scores))
+        (*key, len(at), *(float((scores[name][at] >= THRESHOLDS[name]).mean()) for name in scores))
         for key, at in keys.items()
     ]
-    table(title, [*heads.split(), "texts", *(f"{n} ≥ {threshold(n):g}" for n in scores)], rows)
+    table(title, [*heads.split(), "texts", *(f"{n} ≥ {THRESHOLDS[n]:g}" for n in scores)], rows)
 
 
 class Ground:
@@ -160,9 +153,9 @@ def written(ground: Ground, groups: Sequence[str]) -> None:
     rows: Rows = []
     for (kind, language), at in by((text["kind"], text["language"]) for text in texts).items():
         for name in scores:
-            flagged = float((scores[name][at] >= threshold(name)).mean())
+            flagged = float((scores[name][at] >= THRESHOLDS[name]).mean())
             others = ground.of(language, name)
-            alarms = float((others >= threshold(name)).mean()) if len(others) else float("nan")
+            alarms = float((others >= THRESHOLDS[name]).mean()) if len(others) else float("nan")
             at_alarms = [
                 float((scores[name][at] > np.quantile(others, 1 - share)).mean())
                 for share in (ALARMS if len(others) else ())
@@ -204,7 +197,7 @@ def labelled(ground: Ground, groups: Sequence[str]) -> None:
         marked = [i for i in at if ground.people[i].label in unsound]
         rest = [i for i in at if ground.people[i].label not in unsound]
         for name, found in ground.scores.items():
-            shares = (float((found[side] >= threshold(name)).mean()) for side in (marked, rest))
+            shares = (float((found[side] >= THRESHOLDS[name]).mean()) for side in (marked, rest))
             rows.append((source, "/".join(unsound), name, *shares, auc(found[marked], found[rest])))
     heads = ("source", "label", "detector", "flagged of it", "flagged of the rest", "AUC")
     table("Labelled sets", heads, rows)
@@ -232,14 +225,14 @@ def breakage(ground: Ground, groups: Sequence[str]) -> None:
                 _, after = measure(texts, ["broken"])
                 found = after["broken.score"]
                 row += [
-                    float((found >= threshold("broken.score")).mean()),
+                    float((found >= THRESHOLDS["broken.score"]).mean()),
                     auc(found, before["broken.score"]),
                 ]
             rows.append(row)
     heads = ["lang", "kind", "texts"]
     for share in SHARES:
         heads += [f"recall, {share:.0%} of lines", "AUC"]
-    table(f"Breakage, at broken.score ≥ {threshold('broken.score'):g}", heads, rows)
+    table(f"Breakage, at broken.score ≥ {THRESHOLDS['broken.score']:g}", heads, rows)
 
 
 PARTS: dict[str, Callable[[Ground, Sequence[str]], None]] = {
@@ -254,8 +247,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    named = [name.partition(".")[0] for name in THRESHOLDS]
-    present = [group for group in named if group in GROUPS]
+    present = list(dict.fromkeys(name.partition(".")[0] for name in THRESHOLDS))
     given = [os.environ[name] for name in ("ASSAY_SAMPLE", "ASSAY_CORPUS") if name in os.environ]
     parser.add_argument("folders", nargs="*", default=given or [str(QUICKSTART)], metavar="FOLDER")
     parser.add_argument("--groups", nargs="+", choices=present, default=present)

@@ -1,11 +1,11 @@
-"""The tables of docs/filters.md about published recipes, made from `RECIPES` and from text.
+"""The tables of docs/filters.md about presets, made from `RECIPES`, `OWN` and text.
 
     python benchmarks/presets.py                        print the rules, and what six documents get
     python benchmarks/presets.py --write                renew them in the docs
     python benchmarks/presets.py --sample DIR --write   also the share that each recipe keeps, by
                                                         source of DIR/{zh,en}.jsonl.gz
 
-tests/benchmarks/test_presets_tables.py compares the first two with the docs.
+tests/benchmarks/test_presets_tables.py compares all but the last with the docs.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import argparse
 import gzip
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 
-from filters.presets import LEFT_OUT, RECIPES, Bound, Rule, expression, needs, reasons
+from filters.presets import LEFT_OUT, OWN, RECIPES, Bound, Rule, expression, needs, reasons
 from filters.segments import Texts
 from filters.signals import GROUPS
 
@@ -31,11 +31,11 @@ SIX = HERE / "data" / "six_documents.jsonl"
 Row = dict[str, Any]
 
 
-def recipes() -> Iterator[str]:
-    """Recipe x rule x unit x threshold x source x correction."""
+def rules_of(presets: Mapping[str, Sequence[Rule]]) -> Iterator[str]:
+    """Preset x rule x unit x threshold x source x correction."""
     yield "| rule | unit | threshold | source | corrected |"
     yield "| --- | --- | --- | --- | --- |"
-    for preset, rules in RECIPES.items():
+    for preset, rules in presets.items():
         left = f"beside these rules: {LEFT_OUT[preset]}" if preset in LEFT_OUT else ""
         yield f"| **{preset}** |  |  |  | {left} |"
         for rule in rules:
@@ -61,7 +61,7 @@ def _unit(rule: Rule) -> str:
 
 def _range(bound: Bound) -> str:
     if bound.minimum is None:
-        return f"≤ {bound.maximum:,.6g}"
+        return f"{'<' if bound.is_below else '≤'} {bound.maximum:,.6g}"
     if bound.maximum is None:
         return f"≥ {bound.minimum:,.6g}"
     return f"{bound.minimum:,.6g} … {bound.maximum:,.6g}"
@@ -161,7 +161,11 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="into docs/filters.md")
     parser.add_argument("--sample", type=Path, help="folder with zh.jsonl.gz and en.jsonl.gz")
     options = parser.parse_args()
-    tables = {"recipes": recipes(), "six documents": six_documents()}
+    tables = {
+        "recipes": rules_of(RECIPES),
+        "own cuts": rules_of(OWN),
+        "six documents": six_documents(),
+    }
     if options.sample:
         tables["kept share"] = kept(options.sample)
     if not options.write:

@@ -1,7 +1,8 @@
-"""Published recipes as presets: bounds on stored signals, by language and by kind of Chinese.
+"""Presets: published recipes and the cuts of our own detectors, as bounds on stored signals, by
+language and by kind of Chinese.
 
 A preset drops nothing and is never stored. It is an expression that the `documents` view offers as
-`<preset>.pass`, so another threshold costs one SQL statement. A bound is inclusive. A language or
+`<preset>.pass`, so another threshold costs one SQL statement. A language or
 kind without rules in a preset gets NULL, and a mixture that selects by NULL stops and says so.
 
 A bound holds for the formula and the unit that it was published for. Where ours differ (a Chinese
@@ -20,6 +21,7 @@ import re
 
 from filters.presets.c4 import C4, C4_BAD_WORDS, MC4
 from filters.presets.chinese_web_text import CHINESE_WEB_TEXT
+from filters.presets.clean import CLEAN, CUTS
 from filters.presets.data_juicer import BLOOM, JUICER_C4, JUICER_CC, JUICER_ZH
 from filters.presets.faithful import FAITHFUL
 from filters.presets.fineweb import FINEWEB, FINEWEB2
@@ -32,7 +34,9 @@ from filters.presets.rules import PROSE_GROUPS, Bound, Rule, by_language, of_pro
 from filters.presets.zyda import ZYDA
 
 __all__ = [
+    "CUTS",
     "LEFT_OUT",
+    "OWN",
     "PRESETS",
     "PROSE_GROUPS",
     "RECIPES",
@@ -65,8 +69,10 @@ RECIPES: dict[str, tuple[Rule, ...]] = {
     "chinese_web_text": CHINESE_WEB_TEXT,
     "zyda": ZYDA,
 }
+# What nobody published: the detectors of this project.
+OWN: dict[str, tuple[Rule, ...]] = {"clean": CLEAN}
 # And those with all faults of the original, over the groups that `faithful` of corpus.yaml makes.
-PRESETS: dict[str, tuple[Rule, ...]] = RECIPES | FAITHFUL
+PRESETS: dict[str, tuple[Rule, ...]] = RECIPES | OWN | FAITHFUL
 
 
 def _rules(preset: str) -> tuple[Rule, ...]:

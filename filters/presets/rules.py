@@ -10,12 +10,13 @@ HAN_PER_WORD = 1.6  # characters of a Chinese word; FineWeb2's segmenter cuts wo
 
 @dataclass(frozen=True)
 class Bound:
-    """Smallest and largest value that passes, both inclusive."""
+    """Smallest and largest value that passes, both inclusive unless `is_below`."""
 
     minimum: float | None
     maximum: float | None
     source: str
     correction: str = ""  # what was wrong in the original, and how it is here
+    is_below: bool = False  # the maximum itself fails
 
     @property
     def is_off(self) -> bool:
@@ -29,6 +30,10 @@ def least(minimum: float, source: str, correction: str = "") -> Bound:
 
 def most(maximum: float, source: str, correction: str = "") -> Bound:
     return Bound(None, maximum, source, correction)
+
+
+def below(maximum: float, source: str) -> Bound:
+    return Bound(None, maximum, source, is_below=True)
 
 
 def off(reason: str) -> Bound:
@@ -83,7 +88,8 @@ def passes(rule: Rule, bound: Bound) -> str:
         short = f" or kind in {SHORT_KINDS}" if rule.signal in LENGTHS else ""
         tests.append(f"({rule.value} >= {bound.minimum:.10g}{short})")
     if bound.maximum is not None:
-        tests.append(f"{rule.value} <= {bound.maximum:.10g}")
+        sign = "<" if bound.is_below else "<="
+        tests.append(f"{rule.value} {sign} {bound.maximum:.10g}")
     return " and ".join(tests)
 
 

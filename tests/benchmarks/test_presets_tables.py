@@ -19,7 +19,8 @@ def test_the_docs_show_the_rules_and_what_six_documents_get() -> None:
     import presets
 
     text = presets.DOCS.read_text(encoding="utf-8")
-    renewed = presets.replaced(text, "recipes", presets.recipes())
+    renewed = presets.replaced(text, "recipes", presets.rules_of(presets.RECIPES))
+    renewed = presets.replaced(renewed, "own cuts", presets.rules_of(presets.OWN))
     renewed = presets.replaced(renewed, "six documents", presets.six_documents())
     assert renewed == text, "python benchmarks/presets.py --write"
     with pytest.raises(ValueError, match="stand there 0 times"):

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from filters import language
-from filters.presets import LEFT_OUT, RECIPES, expression, needs, reasons
+from filters.presets import CUTS, LEFT_OUT, OWN, RECIPES, expression, first_reason, needs, reasons
 from filters.segments import Texts
 from filters.signals import GROUPS
 from filters.stop_words import STOP_WORDS
@@ -346,7 +346,7 @@ def test_every_rule_says_for_each_language_where_its_bound_is_from() -> None:
 
 def test_every_rule_reads_a_column() -> None:
     flat = {*GROUPS["language"].columns, "num_chars"}
-    for rule in itertools.chain(*RECIPES.values()):
+    for rule in itertools.chain(*RECIPES.values(), *OWN.values()):
         for column in filter(None, (rule.signal, rule.per)):
             group, _, name = column.partition(".")
             assert name in GROUPS[group].columns if name else column in flat
@@ -433,3 +433,55 @@ def test_no_preset_is_undecided_on_odd_texts(key: str) -> None:
     for found in judged(documents(["", "。", "a", "的", "\n\n", "😀", "啊" * 200_000], key)):
         for preset, (passes, failed) in found.items():
             assert passes is (not failed if has_rules(preset, key) else None)
+
+
+# The cuts of our own detectors.
+
+
+def scored(lang: str | None, kind: str = "web", **scores: float | None) -> pa.Table:
+    """A row as in the `documents` view, with these scores; the others are 0."""
+    found = {name.split(".")[0]: 0.0 for name in CUTS} | scores
+    structs = {
+        group: pa.table({"score": pa.array([score], pa.float32())}).to_struct_array()
+        for group, score in found.items()
+    }
+    return pa.table({"lang": pa.array([lang], pa.string()), "kind": [kind]} | structs)
+
+
+def test_clean_has_the_published_cuts() -> None:
+    assert {name: cut for name, (cut, _) in CUTS.items()} == {
+        "ads.score": 0.2,
+        "unsafe.score": 0.5,
+        "broken.score": 0.1,
+        "copied.score": 0.4,
+        "generated.score": 0.5,
+    }
+    assert needs("clean") == {"language", "ads", "unsafe", "broken", "copied", "generated"}
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+@pytest.mark.parametrize("signal", CUTS)
+def test_a_page_with_the_score_of_a_cut_is_flagged(lang: str, signal: str) -> None:
+    group, cut = signal.split(".")[0], CUTS[signal][0]
+    asked = expression("clean"), first_reason("clean")
+    assert query(scored(lang, **{group: cut}), *asked) == [(False, signal)]
+    assert query(scored(lang, **{group: cut - 1e-6}), *asked) == [(True, None)]
+
+
+def test_clean_names_the_first_detector_and_is_null_elsewhere() -> None:
+    asked = expression("clean"), first_reason("clean")
+    assert query(scored("zh", generated=0.9, unsafe=0.9), *asked) == [(False, "unsafe.score")]
+    assert query(scored("ko", ads=0.9), *asked) == [(None, None)]
+    assert query(scored(None, ads=0.9), *asked) == [(None, None)]
+    assert query(scored("en", "code", ads=0.9), *asked) == [(None, None)]
+
+
+@pytest.mark.parametrize("key", PROSE)
+def test_sound_prose_is_clean(key: str) -> None:
+    lang = key.split("-")[0]
+    columns = {"lang": pa.array([lang]), "kind": pa.array(["web"])}
+    batch, scores = Texts(pa.array([PROSE[key]])), {}
+    for name in CUTS:
+        group = name.split(".")[0]
+        scores[group] = pa.array(GROUPS[group].measure(batch, columns)["score"])[0].as_py()
+    assert query(scored(lang, **scores), expression("clean")) == [(True,)]
