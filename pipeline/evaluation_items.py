@@ -142,8 +142,3 @@ def _texts(value: Any) -> Iterator[str]:
     elif isinstance(value, dict):
         for inner in value.values():
             yield from _texts(inner)
-
-
-def excerpt(item: Item, num_chars: int) -> str:
-    """The beginning of an item, on one line."""
-    return " ".join(f"{item.question} {item.other}".split())[:num_chars]

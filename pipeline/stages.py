@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pipeline import forgotten, frozen, given
+from pipeline import evaluation_items, forgotten, frozen, given
 from pipeline.groups import editors, groups
 from pipeline.settings import CorpusSettings, Input, Tokenizer
 from pipeline.shards import Shard, load_shards
@@ -275,7 +275,11 @@ JOINS: dict[str, Join] = {
         lambda _: 1,
         (),
         lambda job, _: decontaminate.choose_outputs(job.root),
-        lambda job, _: decontaminate.choose(job.root, job.settings.decontaminate),
+        lambda job, _: decontaminate.choose(
+            job.root,
+            job.settings.decontaminate,
+            list(evaluation_items.read_items(job.settings.decontaminate)),
+        ),
     ),
 }
 

@@ -72,7 +72,10 @@ def make_job(
     if settings.decontaminate.sets:
         looked_for = settings.decontaminate.model_dump(exclude={"share"})
         files = evaluation_items.versions(settings.decontaminate)
-        own["evaluation_items"] = ("decontaminate", [looked_for, files, folding])
+        own["evaluation_items"] = (
+            "decontaminate",
+            [looked_for, files, folding, code("pipeline.evaluation_items")],
+        )
     for group, measured in groups(settings).items():
         own[f"signals/{group}"] = ("measure", _finder(measured))
     for name, edited in editors(settings).items():

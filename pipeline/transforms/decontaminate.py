@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -30,12 +30,12 @@ from filters.edits import Edits, edits_of, merged
 from filters.segments import Texts
 from filters.signals import Group
 from pipeline import schema
-from pipeline.evaluation_items import excerpt, read_items
 from pipeline.files import replacing
 from pipeline.tables import write_rows
 
 if TYPE_CHECKING:
     from filters.signals import Columns
+    from pipeline.evaluation_items import Item
     from pipeline.settings import Decontaminate
 
 NAME = "contamination"  # of the signal group, of the edits, and of the folder of items and index
@@ -74,9 +74,8 @@ def choose_outputs(root: Path) -> list[Path]:
     ]
 
 
-def choose(root: Path, settings: Decontaminate) -> dict[str, Any]:
+def choose(root: Path, settings: Decontaminate, items: Sequence[Item]) -> dict[str, Any]:
     """Write the items of all sets and their index; all are in memory, ten times their text."""
-    items = list(read_items(settings))
     length = Length(settings.words, settings.characters)
     whole = pa.array([f"{item.question}\n{item.other}" for item in items], pa.large_string())
     entry, firsts, words = _entries(whole, pa.array([i.question for i in items], pa.large_string()))
@@ -93,7 +92,7 @@ def choose(root: Path, settings: Decontaminate) -> dict[str, Any]:
             "entry": int(entry[i]),
             "num_words": int(words[i]),
             "unmatched": unmatched[i],
-            "excerpt": excerpt(item, EXCERPT_CHARS),
+            "excerpt": _excerpt(item),
         }
         for i, item in enumerate(items)
     ]
@@ -107,6 +106,11 @@ def choose(root: Path, settings: Decontaminate) -> dict[str, Any]:
         "matchable": unmatched.count(""),
         **{word: unmatched.count(word) for word in ("empty", "short", "shared")},
     }
+
+
+def _excerpt(item: Item) -> str:
+    """The beginning of an item, on one line."""
+    return " ".join(f"{item.question} {item.other}".split())[:EXCERPT_CHARS]
 
 
 def _entries(

@@ -119,7 +119,7 @@ def test_every_suffix_is_documented() -> None:
     page = (Path(__file__).resolve().parents[2] / "docs" / "inputs.md").read_text(encoding="utf-8")
     suffixes = [suffix for reader in READERS.values() for suffix in reader.suffixes]
     assert [suffix for suffix in suffixes if f"`{suffix}`" not in page] == []
-    (example,) = re.findall(r"^```yaml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    *_, example = re.findall(r"^```yaml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     inputs = check(yaml.safe_load(example) | {"tokenizer": "deepseek"}, CorpusSettings, "").inputs
     assert {format_of(item.files) for item in inputs} >= {"csv", "mediawiki", "epub", "zip", "pdf"}
 

@@ -16,6 +16,7 @@ from small_corpus import assay
 from filters.edits import applied, fault
 from filters.segments import Texts
 from pipeline.config import ConfigError
+from pipeline.evaluation_items import read_items
 from pipeline.groups import editors
 from pipeline.seeing.asking import rows
 from pipeline.seeing.contamination import ALARM_SHARE, SHOWN, of_set, report
@@ -43,7 +44,7 @@ def choose(root: Path, sets: dict[str, list[dict[str, Any]]]) -> Decontaminate:
     settings = Decontaminate.model_validate(
         {"sets": {name: str(root / f"{name}.jsonl") for name in sets}}
     )
-    decontaminate.choose(root, settings)
+    decontaminate.choose(root, settings, list(read_items(settings)))
     return settings
 
 
