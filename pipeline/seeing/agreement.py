@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +21,44 @@ def wilson(hits: int, n: int) -> tuple[float, float]:
     half = Z * math.sqrt(share * (1 - share) / n + Z * Z / (4 * n * n))
     scale = 1 + Z * Z / n
     return max(0.0, (middle - half) / scale), min(1.0, (middle + half) / scale)
+
+
+class Stratum(NamedTuple):
+    documents: int  # that it has
+    labelled: int
+    hits: int  # of those labelled
+
+
+class Share(NamedTuple):
+    mean: float
+    low: float
+    high: float
+    error: float | None  # standard; None: a stratum has one label, so its variance is not known
+
+
+def stratified(strata: Sequence[Stratum]) -> Share:
+    """A share of all documents of strata, each of which was drawn from at random, at least once.
+
+    Mean and standard error are those of Cochran (1977, 5.3 and 5.6), with strata weighed by their
+    documents and the finite population correction. The 95 % interval puts those of the strata
+    (Wilson) together by their distances (MOVER: Zou and Donner 2008): an error of 0, as of strata
+    where all labels are alike, does not make it a point. Of one large stratum it is Wilson's.
+    """
+    total = sum(stratum.documents for stratum in strata)
+    mean = below = above = variance = 0.0
+    for documents, labelled, hits in strata:
+        share, (low, high) = hits / labelled, wilson(hits, labelled)
+        unseen = 1 - labelled / documents
+        weight = documents / total
+        mean += weight * share
+        below += weight**2 * unseen * (share - low) ** 2
+        above += weight**2 * unseen * (high - share) ** 2
+        if labelled > 1:
+            variance += weight**2 * unseen * share * (1 - share) / (labelled - 1)
+        elif unseen:
+            variance = math.nan
+    error = None if math.isnan(variance) else math.sqrt(variance)
+    return Share(mean, mean - math.sqrt(below), mean + math.sqrt(above), error)
 
 
 def weighted_kappa(a: npt.ArrayLike, b: npt.ArrayLike) -> float:

@@ -23,11 +23,18 @@ LABELS = pa.schema(
         ("reviewer", pa.string()),  # a person, or a model
         ("rubric", pa.string()),  # name/version
         ("at", pa.timestamp("s")),  # UTC
+        ("design", pa.string()),  # how its document was drawn, JSON: where, per, n, seed
     ]
 )
 
 
-def append(root: Path, reviewer: str, rubric: str, labels: dict[str, float | None]) -> None:
+def append(
+    root: Path,
+    reviewer: str,
+    rubric: str,
+    labels: dict[str, float | None],
+    design: dict[str, Any] | None = None,
+) -> None:
     """Add labels by content; None takes one back. On the disk when this returns."""
     now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S")
     path = root / "labels" / f"{reviewer}.jsonl"
@@ -37,7 +44,8 @@ def append(root: Path, reviewer: str, rubric: str, labels: dict[str, float | Non
         whole = file.read().rfind(b"\n") + 1
         file.truncate(whole)  # what a kill cut off
         for content, label in labels.items():
-            row = {"content_hash": content, "label": label, "rubric": rubric, "at": now}
+            row: dict[str, Any] = {"content_hash": content, "label": label, "rubric": rubric}
+            row |= {"at": now} | ({"design": design} if design else {})
             file.write(json.dumps(row).encode() + b"\n")
         file.flush()
         os.fsync(file.fileno())
@@ -72,5 +80,6 @@ def read(root: Path) -> pa.Table:
                     "reviewer": key[1],
                     "rubric": key[2],
                     "at": at,
+                    "design": json.dumps(row["design"]) if row.get("design") else None,
                 }
     return pa.Table.from_pylist(list(found.values()), LABELS)

@@ -1,4 +1,4 @@
-"""`assay review CORPUS --where ...`: read documents blind, one key a label; and what labels say.
+"""`assay review CORPUS --where ...`: read documents blind, one key a label.
 
 Blind: neither source, address nor scores are shown, and documents come in an order of their own.
 """
@@ -15,17 +15,17 @@ import termios
 import textwrap
 import tty
 from collections.abc import Callable
-from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 from pipeline.amounts import counted
 from pipeline.config import ConfigError
 from pipeline.finished import reading
 from pipeline.objects import is_url
 from pipeline.seeing import labels
-from pipeline.seeing.agreement import weighted_kappa, wilson
 from pipeline.seeing.asking import Row, checked, rows
 from pipeline.seeing.rubrics import RESERVED, RUBRICS, Rubric, rubric
+from pipeline.seeing.summary import summary
 from pipeline.syntax import text_literal
 
 EXAMPLE = """examples:
@@ -63,45 +63,44 @@ def main(argv: list[str]) -> int:
     asked = rubric(options.rubric)
     with reading(options.corpus) as root:
         if not options.summary:
-            found = choose(
-                root, options.where, options.n, options.per, options.seed, options.reviewer, asked
-            )
-            label(Path(options.corpus), found, options.reviewer, asked, _keys())
+            design = {name: getattr(options, name) for name in ("where", "per", "n", "seed")}
+            drawn = draw(root, **design)
+            if not drawn:
+                raise ConfigError(f"{options.corpus}: no document where {options.where}")
+            found = unlabelled(root, drawn, options.reviewer, asked)
+            if not found:
+                print(f"all {len(drawn):,} are labelled: -n more or another --seed")
+            label(Path(options.corpus), found, options.reviewer, asked, _keys(), design)
         print("\n".join(summary(root, Path(options.corpus), asked, options.where)))
     return 0
 
 
-def choose(
-    root: Path,
-    where: str | None,
-    n: int,
-    per: str | None,
-    seed: int,
-    reviewer: str,
-    asked: Rubric,
-) -> list[Row]:
-    """Contents that the reviewer has not labelled yet, in an order that says nothing of them.
+def draw(root: Path, where: str | None, per: str | None, n: int, seed: int) -> list[Row]:
+    """Contents of a sample, `n` or `n` of each value of `per`, in an order that says nothing of
+    them.
 
     Raises:
         SqlError: `where` or `per` cannot be used.
     """
     group = checked(per) if per else "true"
     order = f"md5(content_hash || '{seed}')"
-    known = (
-        f"select content_hash from labels where reviewer = {text_literal(reviewer)} "
-        f"and rubric = {text_literal(asked.id)}"
-    )
-    found = rows(
+    return rows(
         root,
         f"select content_hash, min(id) as id from documents where {checked(where)} "
         f"group by content_hash, {group} qualify row_number() over "
         f"(partition by {group} order by {order}) <= {n} order by {order}",
     )
+
+
+def unlabelled(root: Path, drawn: list[Row], reviewer: str, asked: Rubric) -> list[Row]:
+    """Those without a label of the reviewer, with their texts."""
+    known = (
+        f"select content_hash from labels where reviewer = {text_literal(reviewer)} "
+        f"and rubric = {text_literal(asked.id)}"
+    )
     done = {row["content_hash"] for row in rows(root, known)}
-    left = [row for row in found if row["content_hash"] not in done]
-    if not left:
-        return []
-    ids = ", ".join(text_literal(row["id"]) for row in left)
+    left = [row for row in drawn if row["content_hash"] not in done]
+    ids = ", ".join(text_literal(row["id"]) for row in left) or "''"
     texts = {
         r["id"]: r["text"]
         for r in rows(root, f"select id, text from documents where id in ({ids})")
@@ -110,7 +109,12 @@ def choose(
 
 
 def label(
-    folder: Path, found: list[Row], reviewer: str, asked: Rubric, read_key: Callable[[], str]
+    folder: Path,
+    found: list[Row],
+    reviewer: str,
+    asked: Rubric,
+    read_key: Callable[[], str],
+    design: dict[str, Any] | None = None,
 ) -> int:
     """Show each text and write its label at once; returns how many were labelled."""
     at = done = 0
@@ -123,7 +127,8 @@ def label(
             labels.append(folder, reviewer, asked.id, {found[at]["content_hash"]: None})
             continue
         if key != "s":
-            labels.append(folder, reviewer, asked.id, {found[at]["content_hash"]: asked.keys[key]})
+            given: dict[str, float | None] = {found[at]["content_hash"]: asked.keys[key]}
+            labels.append(folder, reviewer, asked.id, given, design)
             done += 1
         at += 1
     return done
@@ -169,63 +174,3 @@ def _keys() -> Callable[[], str]:
             termios.tcsetattr(number, termios.TCSADRAIN, before)
 
     return read_key
-
-
-def summary(root: Path, folder: Path, asked: Rubric, where: str | None) -> list[str]:
-    """Share of bad documents by source with its interval, agreement of reviewers, and of a rule how
-    many of the documents that it selects are bad.
-
-    Raises:
-        ConfigError: there is no label of this rubric.
-    """
-    table = labels.read(folder).to_pylist()
-    found = [row for row in table if row["rubric"] == asked.id]
-    if not found:
-        known = sorted({row["rubric"] for row in table})
-        raise ConfigError(
-            f"{folder}: no labels of rubric {asked.id}; "
-            + (f"there are some of {', '.join(known)}" if known else "make some without --summary")
-        )
-    contents: dict[str, list[float]] = {}
-    for row in found:
-        contents.setdefault(row["content_hash"], []).append(row["label"])
-    bad = {c: sum(given) / len(given) < asked.bad_below for c, given in contents.items()}
-    listed = ", ".join(map(text_literal, contents))
-    question = (
-        f"select content_hash, source, {checked(where)} as selected from documents "
-        f"where content_hash in ({listed}) qualify row_number() over (partition by content_hash "
-        "order by id) = 1"
-    )
-    documents = rows(root, question)
-    lines = [f"{asked.id}: {counted(len(found), 'label')} of {counted(len(documents), 'document')}"]
-    for source in sorted({row["source"] for row in documents}):
-        of = [bad[row["content_hash"]] for row in documents if row["source"] == source]
-        lines.append(f"  {source:<24} bad {_rate(sum(of), len(of))}")
-    if where:
-        for selected, what in ((True, "selected"), (False, "not selected"), (None, "NULL")):
-            of = [bad[r["content_hash"]] for r in documents if r["selected"] is selected]
-            if of or selected is not None:
-                lines.append(f"  {what} by {where}: bad {_rate(sum(of), len(of))}")
-    return lines + _agreements(found)
-
-
-def _rate(hits: int, n: int) -> str:
-    low, high = wilson(hits, n)
-    return f"{hits} of {n}, {low:.0%} to {high:.0%}" if n else "none labelled"
-
-
-def _agreements(found: list[Row]) -> list[str]:
-    by_reviewer: dict[str, dict[str, float]] = {}
-    for row in found:
-        by_reviewer.setdefault(row["reviewer"], {})[row["content_hash"]] = row["label"]
-    lines = []
-    for a, b in combinations(sorted(by_reviewer), 2):
-        both = sorted(by_reviewer[a].keys() & by_reviewer[b].keys())
-        if both:
-            ours, theirs = ([by_reviewer[who][c] for c in both] for who in (a, b))
-            same = sum(x == y for x, y in zip(ours, theirs, strict=True))
-            lines.append(
-                f"  {a} and {b}: the same label for {same} of {len(both)}, weighted kappa "
-                f"{weighted_kappa(ours, theirs):.2f}"
-            )
-    return lines

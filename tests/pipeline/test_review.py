@@ -13,9 +13,10 @@ import small_corpus
 from pipeline.config import ConfigError
 from pipeline.corpus import CorpusError
 from pipeline.seeing import labels, review
-from pipeline.seeing.agreement import weighted_kappa, wilson
+from pipeline.seeing.agreement import Stratum, stratified, weighted_kappa, wilson
 from pipeline.seeing.asking import Row, rows
 from pipeline.seeing.rubrics import RUBRICS, Rubric, rubric
+from pipeline.seeing.summary import summary
 
 KEEP = RUBRICS["keep"]
 
@@ -31,7 +32,7 @@ def typed(keys: str) -> Callable[[], str]:
 
 
 def chosen(corpus: Path, n: int, per: str | None = None, reviewer: str = "ann") -> list[Row]:
-    return review.choose(corpus, None, n, per, 0, reviewer, KEEP)
+    return review.unlabelled(corpus, review.draw(corpus, None, per, n, 0), reviewer, KEEP)
 
 
 def given(corpus: Path) -> dict[str, float]:
@@ -76,14 +77,60 @@ def test_what_labels_say(corpus: Path) -> None:
     for reviewer in ("ann", "bob"):
         said = {row["content_hash"]: float(row["lang"] == "zh") for row in found}
         labels.append(corpus, reviewer, KEEP.id, said)
-    lines = review.summary(corpus, corpus, KEEP, "lang = 'en'")
+    lines = summary(corpus, corpus, KEEP, "lang = 'en'")
     low, high = wilson(len(english), len(english))
     rate = f"bad {len(english)} of {len(english)}, {low:.0%} to {high:.0%}"
     assert f"  tales-en                 {rate}" in lines
-    assert f"  selected by lang = 'en': {rate}" in lines
+    assert not [line for line in lines if line.startswith("  tales-zh")], "not selected"
+    said = "".join(line for line in lines if line.startswith("  selected by lang = 'en': "))
+    assert "bad 100.0%, " in said
+    assert "(stratified by source, standard error 0.0%" in said
+    assert f"{len(english)} documents labelled)" in said
+    assert "  drawn as an earlier version did not write down: 80" in lines
     assert lines[-1] == "  ann and bob: the same label for 40 of 40, weighted kappa 1.00"
     with pytest.raises(ConfigError, match="no labels of rubric education/1; there are some of kee"):
-        review.summary(corpus, corpus, RUBRICS["education"], None)
+        summary(corpus, corpus, RUBRICS["education"], None)
+
+
+def test_strata_weigh_as_many_documents_as_they_have(corpus: Path) -> None:
+    """All bad of a rule that selects 12 documents of one source and many of the other."""
+    sizes = {"tales-en": 12}
+    everything = "select source, count(distinct content_hash) as n from documents group by 1"
+    sizes["tales-zh"] = {row["source"]: row["n"] for row in rows(corpus, everything)}["tales-zh"]
+    order = "select content_hash from documents where lang = 'en' order by content_hash limit 12"
+    listed = ", ".join(f"'{row['content_hash']}'" for row in rows(corpus, order))
+    where = f"lang = 'zh' or content_hash in ({listed})"
+    design = {"where": where, "per": "source", "n": 6, "seed": 0}
+    found = review.draw(corpus, **design)
+    sources = rows(corpus, "select distinct content_hash, source from documents")
+    of = {row["content_hash"]: row["source"] for row in sources}
+    said = {row["content_hash"]: float(of[row["content_hash"]] == "tales-zh") for row in found}
+    assert len(said) == 12
+    labels.append(corpus, "ann", KEEP.id, said, design)
+    lines = summary(corpus, corpus, KEEP, where)
+    share = 12 / sum(sizes.values())  # not 6 of 12
+    assert f"  selected by {where}: bad {share:.1%}, " in "\n".join(lines)
+    assert "(stratified by source, standard error 0.0%; 12 documents labelled)" in "\n".join(lines)
+    assert f'  drawn by --where "{where}" -n 6 --per source --seed 0: 12' in lines
+    other = "\n".join(summary(corpus, corpus, KEEP, "lang = 'zh'"))
+    assert "--seed 0: 12; no random ones of what is asked" in other
+    assert "  selected by lang = 'zh': bad 0.0%, " in other
+    assert "  not selected by lang = 'zh': bad 100.0%, " in other
+
+
+def test_the_mean_of_strata() -> None:
+    # weights .9 and .1, shares .2 and .8: .26; error: sqrt(.81 * .16/9 * .99 + .01 * .16/9 * .9)
+    found = stratified([Stratum(1_000 - 100, 9 + 1, 2), Stratum(100, 10, 8)])
+    assert round(found.mean, 4) == 0.26
+    expected = (0.81 * (1 - 10 / 900) * 0.16 / 9 + 0.01 * 0.9 * 0.16 / 9) ** 0.5
+    assert found.error == pytest.approx(expected)
+    assert found.low < 0.26 < found.high
+    alike = stratified([Stratum(10**9, 8, 0)])
+    assert (alike.error, alike.low) == (0.0, 0.0)
+    assert alike.high == pytest.approx(wilson(0, 8)[1]), "one large stratum: Wilson's"
+    whole = stratified([Stratum(10, 10, 3)])
+    assert (whole.mean, whole.low, whole.high) == (0.3, 0.3, 0.3)
+    assert stratified([Stratum(10, 1, 0), Stratum(10, 5, 1)]).error is None
 
 
 def test_a_line_that_a_kill_cut_is_left_out_and_a_damaged_one_named(tmp_path: Path) -> None:
@@ -134,6 +181,15 @@ def test_the_verb(
     assert "keep/1: 2 labels of 2 documents" in capsys.readouterr().out
     lines = (corpus / "labels" / "ann.jsonl").read_text().splitlines()
     assert [json.loads(line)["label"] for line in lines] == [0.0, 1.0]
+    drawn = {"where": None, "per": None, "n": 2, "seed": 0}
+    assert [json.loads(line)["design"] for line in lines] == [drawn, drawn]
+    assert review.main([str(corpus), "-n", "2", "--reviewer", "ann"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("all 2 are labelled: -n more or another --seed\nkeep/1: 2 labels of 2 ")
+    assert "  drawn by -n 2 --seed 0: 2\n" in said
+    assert "  all: bad 50.0%, 10% to 90% of 242 documents (drawn at random, standard err" in said
+    with pytest.raises(ConfigError, match="no document where lang = 'fr'"):
+        review.main([str(corpus), "--where", "lang = 'fr'"])
     with pytest.raises(SystemExit):
         review.main([str(corpus), "--reviewer", "a/b"])
 
