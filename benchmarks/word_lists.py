@@ -2,12 +2,13 @@
 
     python benchmarks/word_lists.py [FOLDER ...]
     python benchmarks/word_lists.py --list some/list.txt    # any list, one phrase a line, as it is
-    python benchmarks/word_lists.py --write                 # sets the strengths of unsafe.tsv
+    python benchmarks/word_lists.py --write                 # weakens what hits clean text
 
 prints, for each language, genre and source, the share of its documents (in %) with a hit of each
-list of filters/words/unsafe.tsv, alone / together, and with a score of at least .5 in each category
-of `unsafe`; then the same of the labelled sets. Strengths are set on the sources of FITTED alone:
-an entry that hits those more than MOST times in a million words counts only together with others.
+list of filters/words/unsafe.tsv, severe or alone / together, and with a score of at least .5 in
+each category of `unsafe`; then the same of the labelled sets. Strengths are set by sense, by hand;
+then by the sources of FITTED: what hits those more than MOST times in a million words counts only
+together.
 The other sources, and all labelled ones, are for testing.
 
 FOLDER as in detectors.py; news and encyclopedias are those of package_texts.py.
@@ -67,7 +68,7 @@ def texts_of(texts: list[str]) -> Texts:
 
 
 def write_strengths(people: list[Human]) -> None:
-    """Set `alone` or `together` of every entry by its rate on the fitted sources."""
+    """Make `together` of every entry that hits the fitted sources too often."""
     rows = [line.split("\t") for line in shipped.UNSAFE.read_text(encoding="utf-8").splitlines()]
     phrases = [row[0] for row in rows]
     ordinary = [row[0] for row in rows if row[2] == shipped.ORDINARY]
@@ -79,13 +80,13 @@ def write_strengths(people: list[Human]) -> None:
         num_words = int(texts.segments.words.offsets[-1])
         weak |= (counts >= 2) & (counts > MOST * num_words / 1e6)
     for row, is_weak in zip(rows, weak, strict=True):
-        if row[2] != shipped.ORDINARY:
-            row[2] = shipped.TOGETHER if is_weak else shipped.ALONE
+        if is_weak and row[2] != shipped.ORDINARY:
+            row[2] = shipped.TOGETHER
     lines = ["\t".join(row) + "\n" for row in rows]
     shipped.UNSAFE.write_text("".join(lines), encoding="utf-8")
     shipped.unsafe_entries.cache_clear()
     unsafe.entries.cache_clear()
-    print(f"{int(weak.sum())} of {len(rows)} entries count only together")
+    print(f"{int(weak.sum())} of {len(rows)} entries hit clean text and count only together")
 
 
 def share(flags: np.ndarray) -> str:
@@ -117,13 +118,13 @@ def print_clean(sources: dict[Row, Texts]) -> None:
     lists = [list_of(row[0], row[3]) for row in rows]
     names = sorted(set(lists))
     numbers = np.array([names.index(name) for name in lists])
-    alone = unsafe.entries().alone
+    together = unsafe.entries().together.astype(int)
 
     def cells() -> Iterator[list[str]]:
         for row, texts in sources.items():
             found = shipped.shipped(texts).unsafe
             flags = np.zeros((len(names), 2, len(texts)), bool)
-            flags[numbers[found.entries], 1 - alone[found.entries], found.texts] = True
+            flags[numbers[found.entries], together[found.entries], found.texts] = True
             scores = unsafe.measure(texts, {})
             shares = [share(scores[name] >= 0.5) for name in (*unsafe.CATEGORIES, "score")]
             yield [*named(row, texts), *(" / ".join(map(share, pair)) for pair in flags), *shares]
@@ -174,7 +175,7 @@ def main() -> None:
     )
     given = [os.environ[name] for name in ("ASSAY_SAMPLE", "ASSAY_CORPUS") if name in os.environ]
     parser.add_argument("folders", nargs="*", default=given, metavar="FOLDER")
-    parser.add_argument("--write", action="store_true", help="set the strengths of unsafe.tsv")
+    parser.add_argument("--write", action="store_true", help="weaken what hits clean text")
     parser.add_argument("--list", type=Path, help="measure this list, as it is, instead")
     chosen = parser.parse_args()
     if not chosen.folders:

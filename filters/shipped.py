@@ -23,7 +23,7 @@ ADS, UNSAFE = (Path(__file__).with_name("words") / name for name in ("ads.tsv", 
 AD_FILES = (str(ADS), str(disguises.FILE), *PHRASE_FILES)
 UNSAFE_FILES = (str(UNSAFE), str(disguises.FILE), *PHRASE_FILES)
 CATEGORIES = ("pornography", "gambling", "violence", "hate", "fraud")  # of unsafe.tsv
-ALONE, TOGETHER, ORDINARY = "alone", "together", "ordinary"  # strengths
+SEVERE, ALONE, TOGETHER, ORDINARY = STRENGTHS = ("severe", "alone", "together", "ordinary")
 
 
 class Ad(NamedTuple):

@@ -3,15 +3,18 @@
 By phrases of words/unsafe.tsv, in Chinese and English; a text is none of it because it names it
 once. Of a category
 
-    score = density / (density + HALF) x (SINGLE if one entry was found, 1 if several)
+    score = density / (density + HALF) x (1 if several entries were found; of one, SINGLE_SEVERE if
+            it is severe, else SINGLE)
     density = 1,000 x hits / words, of which a text has at least FEWEST_WORDS
 
-so one hit in a message of 50 words has .54; in an article of 1,000 words ten different ones have
-.56, two .2. A word is one of filters/text.py: each Han character is one.
+so in a message of 50 words one hit has .54 if it is severe, else .39; in an article of 1,000 words
+ten different ones have .56, two .2. A word is one of filters/text.py: each Han character is one.
 
-An entry of strength `together` stands in clean text too (benchmarks/word_lists.py set it, and has
-the rate from which it does); it is a hit only within NEAR bytes of an entry of its category of
-strength `alone`. Phrases of strength `ordinary` are never part of a hit.
+The strength of an entry says what it is worth. `severe` has no harmless sense that a short message
+would have. `alone` has one, or is mild: one of it never reaches .5. `together` is an everyday word,
+or one of biology, sport, finance, music, history, or stands in clean text (benchmarks/word_lists.py
+has the rate); it is a hit only within NEAR bytes of one of its category that is `severe` or
+`alone`. `ordinary` is never part of a hit.
 
 Insults without a listed word are not found: see docs/filters.md.
 """
@@ -31,11 +34,12 @@ from filters.columns import Signal
 from filters.evidence import distinct, listed
 from filters.matching import Matches
 from filters.segments import Texts
-from filters.shipped import ALONE, CATEGORIES, shipped, unsafe_entries
+from filters.shipped import CATEGORIES, SEVERE, TOGETHER, shipped, unsafe_entries
 
 LDNOOBW = "LDNOOBW"  # origin, with a language: the list of bad words that C4 has
 HALF = 8.0  # hits in 1,000 words
-SINGLE = 0.75
+SINGLE_SEVERE = 0.75
+SINGLE = 0.55  # four in 50 words reach .5
 FEWEST_WORDS = 50
 NEAR = 200  # bytes: 66 Han characters, or 35 words
 
@@ -61,7 +65,8 @@ COLUMNS: dict[str, Signal] = {
 class Entries(NamedTuple):
     names: list[str]  # category:phrase
     categories: npt.NDArray[np.int64]  # number in CATEGORIES
-    alone: npt.NDArray[np.bool_]
+    severe: npt.NDArray[np.bool_]
+    together: npt.NDArray[np.bool_]
     bad_words: npt.NDArray[np.bool_]  # on the list LDNOOBW, or holds a word of it
 
 
@@ -74,7 +79,8 @@ def entries() -> Entries:
     return Entries(
         [f"{entry.category}:{disguises.name(entry.phrase)}" for entry in known],
         np.array([CATEGORIES.index(entry.category) for entry in known]),
-        np.array([entry.strength == ALONE for entry in known]),
+        np.array([entry.strength == SEVERE for entry in known]),
+        np.array([entry.strength == TOGETHER for entry in known]),
         np.array([bool(bad_words.intersection(_parts(entry.phrase))) for entry in known]),
     )
 
@@ -105,7 +111,10 @@ def measure(texts: Texts, columns: Mapping[str, pa.Array]) -> Mapping[str, pa.Ar
     counts = per_category(texts_of, entries_of)
     density = 1000 * counts / words[:, None]
     scores = density / (density + HALF)
-    scores = np.where(per_category(*different) == 1, SINGLE * scores, scores).astype(np.float32)
+    severe = known.severe[entries_of]
+    single = np.where(per_category(texts_of[severe], entries_of[severe]), SINGLE_SEVERE, SINGLE)
+    several = per_category(*different) > 1
+    scores = np.where(several, scores, single * scores).astype(np.float32)
     return {
         **{name: scores[:, i].copy() for i, name in enumerate(CATEGORIES)},
         "score": scores.max(axis=1, initial=0),
@@ -119,12 +128,12 @@ def measure(texts: Texts, columns: Mapping[str, pa.Array]) -> Mapping[str, pa.Ar
 
 def _hits(found: Matches, known: Entries) -> npt.NDArray[np.bool_]:
     """Which of the matches count."""
-    alone = known.alone[found.entries]
-    hits = alone.copy()
+    together = known.together[found.entries]
+    hits = ~together
     categories = known.categories[found.entries]
     for category in range(len(CATEGORIES)):
-        weak = np.flatnonzero(~alone & (categories == category))
-        strong = np.flatnonzero(alone & (categories == category))
+        weak = np.flatnonzero(together & (categories == category))
+        strong = np.flatnonzero(~together & (categories == category))
         if not (len(weak) and len(strong)):
             continue
         after = np.searchsorted(strong, weak)
