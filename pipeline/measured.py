@@ -1,4 +1,4 @@
-"""What was measured of a corpus: signal groups as their files hold them, and the presets over them.
+"""What was measured of a corpus: signal groups as their files hold them, and presets over them.
 
 A corpus that an earlier version prepared may have a group without a column that a preset reads now.
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from filters.presets import PRESETS, needs, reads
+from filters.presets import PRESETS, needs, reads, reasons
 from pipeline.corpus import manifest, part_paths
 
 
@@ -32,6 +32,17 @@ def presets(groups: Mapping[str, Collection[str]]) -> tuple[str, ...]:
         if needs(name) <= groups.keys()
         and all(column in groups[group] for group, column in reads(name))
     )
+
+
+def flags(groups: Mapping[str, Collection[str]]) -> dict[str, str]:
+    """Detector of `clean` whose score stands in `groups` -> SQL that is true of a document that it
+    flags; NULL where it has no cut."""
+    return {
+        group: fails
+        for name, fails in reasons("clean")
+        for group, _, column in (name.partition("."),)
+        if column in groups.get(group, ())
+    }
 
 
 def presets_of(root: Path) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """Views by source and by domain, of the lines that documents repeat, and of labels.
 
-What is dear is worked out when it is named: medians read every signal, repeated lines all text.
+What is dear is worked out when it is named: medians read every signal, `pass` those of its presets,
+repeated lines all text.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from pipeline import measured
 from pipeline.corpus import part_paths
 from pipeline.finished import home
 from pipeline.relations import FLAT_GROUPS, Corpus
@@ -63,6 +65,9 @@ def _places(corpus: Corpus, by: str) -> str:
     ]
     if corpus.asked("median"):
         columns.append(f"{_medians(corpus)} as median")
+    for name, shares in (("pass", _passing(corpus)), ("flagged", _flagged(corpus))):
+        if shares and corpus.asked(name):
+            columns.append(f"struct_pack({shares}) as {name}")
     totals = f"select {', '.join(columns)} from documents group by {by}"
     also, joins = [], []
     if corpus.asked("compression_ratio"):
@@ -80,6 +85,17 @@ def _places(corpus: Corpus, by: str) -> str:
             f"on repeated.place is not distinct from totals.{by}"
         )
     return f"select {', '.join(['totals.*', *also])} from ({totals}) as totals {' '.join(joins)}"
+
+
+def _passing(corpus: Corpus) -> str:
+    """Of each preset, the share of the documents that it judges which pass it."""
+    return ", ".join(f"{quoted(p)} := avg({quoted(p)}.pass::int)" for p in corpus.presets)
+
+
+def _flagged(corpus: Corpus) -> str:
+    """Of each detector of `clean`, the share of the documents that it judges which it flags."""
+    flags = measured.flags(corpus.groups)
+    return ", ".join(f"{quoted(group)} := avg(({flag})::int)" for group, flag in flags.items())
 
 
 def _medians(corpus: Corpus) -> str:

@@ -31,6 +31,7 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
     "most_repeated_line": ("text",),
 }
 OUTCOMES = {"pass": expression, "reason": first_reason}  # of a preset: column -> its SQL
+PLACES = {"sources", "domains"}  # views of `documents` in groups
 LANGUAGES = "languages"  # a key of corpus.yaml, and the column of what it says of a document
 READ_BY_LANGUAGES = {"lang", "lang_score"}
 FLAT_GROUPS = ("language",)  # signal groups whose columns stand in `documents` by themselves
@@ -71,7 +72,10 @@ class Corpus:
         presets = measured.presets(groups)
         if names is not None:
             # Asked for by name: a preset reads groups that have the name of another one.
-            presets = tuple(p for p in presets if p in names and {*OUTCOMES, f"{p}.*"} & names)
+            every = names & PLACES and "pass.*" in names  # `pass` of a source: all of them
+            presets = tuple(
+                p for p in presets if every or (p in names and {*OUTCOMES, f"{p}.*"} & names)
+            )
             names = _with_needs(names, groups, presets)
         return cls(root, connection, found, groups, numbers, presets, names)
 
@@ -147,11 +151,13 @@ def _with_needs(
     """`names` with all that they stand on."""
     found = set(names)
     for preset in presets:
-        found |= set(re.findall(r"\w+", expression(preset)))
+        found |= {preset, "pass", *re.findall(r"\w+", expression(preset))}
     if LANGUAGES in names:
         found |= READ_BY_LANGUAGES
     for name in names:
         found |= set(NEEDS.get(name, ()))
-    if "median" in names and {"sources", "domains"} & names:
+    if "flagged" in names and names & PLACES:
+        found |= set(re.findall(r"\w+", " ".join(measured.flags(groups).values())))
+    if "median" in names and names & PLACES:
         found |= {word for name, fields in groups.items() for word in (name, f"{name}.*", *fields)}
     return frozenset(found)

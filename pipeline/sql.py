@@ -146,6 +146,9 @@ def ask(
 
 def _hint(root: Path, sql: str, message: str, macros: TableMacros) -> str:
     """What is most likely meant, for the mistakes that everyone makes."""
+    for name in re.findall(r"\b(?:pass|flagged)\.(\w+)", sql):  # of a source
+        if why_not := unmeasured.told(root, name):
+            return f"\n{why_not}"
     named = re.search(r'Referenced (column|table) "([^"]+)" not found', message)
     if named and (why_not := unmeasured.told(root, named[2])):
         return f"\n{why_not}"

@@ -1,7 +1,8 @@
 """`assay compare A B`: which texts two corpora share, how their signals differ, both funnels.
 
 A difference of means is told with its noise: the standard error of the two means, documents being
-independent draws. Where it is above ALARM_ERRORS of them, and the medians moved too, it is marked.
+independent draws. One above ALARM_ERRORS of them is shown, beside how far the median moved. Signals
+are compared by language; by source, the shares that are kept, pass a preset, or a detector flags.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from filters.edges import PSI_SHIFTED
+from pipeline import measured
 from pipeline.finished import reading
 from pipeline.report import funnel
 from pipeline.schema import HASH
@@ -25,7 +27,10 @@ from pipeline.sql import ask
 
 ALARM_ERRORS = 4.0  # of 60 signals in two languages, chance alone gives one in 130 comparisons
 PERCENTILE = ".percentile"
-MOVED_SHARE = 0.05  # of the documents of a source: a change of its kept share that is told
+FLAGGED = "flagged."  # shares of these are rare
+# Of the documents of a source: a change that is told, of what is kept or passes, and of what a
+# detector flags. That is rare: `ads` flags 0 to 4 % of human sources (docs/filters.md).
+MOVED_SHARE, MOVED_FLAGGED = 0.05, 0.02
 EXAMPLE = "example:\n  assay compare runs/web-2026-39 runs/web-2026-40"
 
 
@@ -48,9 +53,9 @@ def main(argv: list[str]) -> int:
 
 
 def compare(before: Path, after: Path) -> dict[str, Any]:
-    """Contents in both, in one; funnels; drift by language and signal; kept share by source."""
-    measured = _signals(before), _signals(after)
-    signals = sorted(measured[0] & measured[1])
+    """Contents in both, in one; funnels; drift by language and signal; shares by source."""
+    there = _signals(before), _signals(after)
+    signals = sorted(there[0] & there[1])
     contents = [_contents(root) for root in (before, after)]
     both = np.sort(np.concatenate(contents))
     shared = int((both[1:] == both[:-1]).sum())
@@ -63,8 +68,8 @@ def compare(before: Path, after: Path) -> dict[str, Any]:
         "funnels": [funnel(before), funnel(after)],
         "drift": drift(moments(before, signals), moments(after, signals)),
         "shifts": _shifts(before, after, signals),
-        "sources": _sources(before, after),
-        "in_one_alone": sorted(measured[0] ^ measured[1]),
+        "sources": shares_by_source(before, after),
+        "in_one_alone": sorted(there[0] ^ there[1]),
     }
 
 
@@ -135,20 +140,38 @@ def _shifts(before: Path, after: Path, signals: list[str]) -> dict[str, list[lis
     return {group: [shifts_of(root, group) for root in (before, after)] for group in groups}
 
 
-def _sources(before: Path, after: Path) -> list[Row]:
-    """Documents and kept share of each source on both sides."""
-    question = "select source, documents, kept_share from sources"
+def shares_by_source(before: Path, after: Path) -> list[Row]:
+    """Of each source the documents on both sides, and each share that both have of it: what is
+    kept, passes a preset, or a detector flags, of so many documents that are judged."""
+    questions = [_questions(root) for root in (before, after)]
+    both = {name: sql for name, sql in questions[0].items() if name in questions[1]}
+    asked = ", ".join(
+        f"{{'share': avg(({sql})::int), 'documents': count({sql})}} as s{i}"
+        for i, sql in enumerate(both.values())
+    )
+    question = f"select source, count(*) as documents, {asked} from documents group by source"
     sides = [{row["source"]: row for row in rows(root, question)} for root in (before, after)]
     return [
         {
             "source": source,
             "documents": [side[source]["documents"] if source in side else 0 for side in sides],
-            "kept_share": [
-                side[source]["kept_share"] if source in side else None for side in sides
-            ],
+            "shares": {
+                name: [side[source][f"s{i}"] if source in side else None for side in sides]
+                for i, name in enumerate(both)
+            },
         }
         for source in sorted({*sides[0], *sides[1]})
     ]
+
+
+def _questions(root: Path) -> dict[str, str]:
+    """What is asked of each document of a corpus: name of the share -> SQL."""
+    groups = {name: columns.names for name, columns in measured.schemas(root).items()}
+    return {
+        "kept": "kept",
+        **{f"{FLAGGED}{name}": flag for name, flag in measured.flags(groups).items()},
+        **{f"{preset}.pass": f"{preset}.pass" for preset in measured.presets(groups)},
+    }
 
 
 def shown(found: dict[str, Any], most: int = 20) -> str:
@@ -199,18 +222,26 @@ def _shifted(group: str, before: list[Row], after: list[Row]) -> list[str]:
 
 
 def alarms(sources: list[Row]) -> list[str]:
-    """Sources that came, went, or of which another share is kept than before."""
+    """Sources that came, went, or of which another share is kept, passes or is flagged."""
     lines = []
     for row in sources:
-        (a, b), (share, now) = row["documents"], row["kept_share"]
+        a, b = row["documents"]
         if not a or not b:
             lines.append(
                 f"source {row['source']} is {'gone' if a else 'new'}: {max(a, b):,} documents"
             )
-            continue
-        noise = math.sqrt(share * (1 - share) / a + now * (1 - now) / b)
-        if abs(now - share) > max(MOVED_SHARE, ALARM_ERRORS * noise):
-            lines.append(
-                f"source {row['source']}: kept share {share:.1%} -> {now:.1%} (noise {noise:.1%})"
-            )
+        elif moved := [told for share in row["shares"].items() if (told := _moved(*share))]:
+            lines.append(f"source {row['source']}: {'; '.join(moved)}")
     return ["\nalarms", *(f"  {line}" for line in lines)] if lines else []
+
+
+def _moved(name: str, sides: list[Row]) -> str:
+    """A share that moved by more than its noise and what is worth telling, else ""."""
+    (share, a), (now, b) = ((side["share"], side["documents"]) for side in sides)
+    if not a or not b:
+        return ""
+    noise = math.sqrt(share * (1 - share) / a + now * (1 - now) / b)
+    least = MOVED_FLAGGED if name.startswith(FLAGGED) else MOVED_SHARE
+    if abs(now - share) <= max(least, ALARM_ERRORS * noise):
+        return ""
+    return f"{name} {share:.1%} -> {now:.1%} (noise {noise:.1%})"

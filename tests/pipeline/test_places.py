@@ -9,7 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 import tiny_corpus
 
+from pipeline.files import read_json, write_json
+from pipeline.seeing import compare
 from pipeline.seeing.asking import rows
+from pipeline.sql import connect
 
 DOMAINS = {0: ["a.example", "a.example", "b.example", None, "b.example"], 1: ["b.example"] * 3}
 PAGE = "one page of a template, with the same words as every other page of it "
@@ -39,3 +42,69 @@ def test_a_template_is_seen_by_how_far_its_domain_can_be_compressed(tmp_path: Pa
     assert first == {"domain": "b.example"}
     both = rows(root, "select most_repeated_line as line, compression_ratio from domains")
     assert len(both) == 3
+
+
+# The languages are en, en, en, zh, und and en, en, zh: tests/tiny_corpus.py.
+SCORES: dict[str, dict[int, list[float | None]]] = {
+    "ads": {0: [0, 0.2, 0.9, 0.1, 0.9], 1: [0, 0, 0.19]},
+    "generated": {0: [0.5, 0, 0, 0, None], 1: [0, None, 0.6]},
+    **{name: {0: [0] * 5, 1: [0] * 3} for name in ("unsafe", "broken", "copied")},
+}
+
+
+def scored(root: Path, scores: dict[str, dict[int, list[float | None]]]) -> Path:
+    """The tiny corpus with these scores of detectors."""
+    tiny_corpus.write(root)
+    for group, parts in scores.items():
+        (root / "signals" / group).mkdir()
+        for part, values in parts.items():
+            table = pa.table({"score": pa.array(values, pa.float32())})
+            pq.write_table(table, root / f"signals/{group}/part-{part:05d}.parquet")
+    found = read_json(root / "corpus.json")
+    write_json(root / "corpus.json", found | {"signals": [*found["signals"], *scores]})
+    return root
+
+
+def test_shares_that_pass_presets_and_that_detectors_flag(tmp_path: Path) -> None:
+    """Of the documents that are judged: those with a value, in a language that has a cut."""
+    root = scored(tmp_path / "all", SCORES)
+    shares = "pass.clean, flagged.ads, flagged.generated as ai, flagged.unsafe"
+    assert rows(root, f"select source, {shares} from sources") == [
+        {"source": "qa", "clean": 0.5, "ads": 0, "ai": 0.5, "unsafe": 0},
+        {"source": "web", "clean": 0.25, "ads": 0.5, "ai": 0.25, "unsafe": 0},
+    ]
+    passing = {"gopher": 0.0, "clean": 0.25}
+    assert rows(root, "select pass from sources where source = 'web'") == [{"pass": passing}]
+    named = "select s.pass.gopher as g, median.ads.score as m from sources s where source = 'web'"
+    assert rows(root, named) == [{"g": 0.0, "m": pytest.approx(0.2)}]
+    every = rows(root, "select * from domains")[0]
+    assert every["flagged"] == {"ads": 2 / 7, "unsafe": 0, "broken": 0, "copied": 0} | {
+        "generated": 2 / 6
+    }
+    part = scored(tmp_path / "ads", {"ads": SCORES["ads"]})
+    assert rows(part, "select flagged from sources order by source") == [
+        {"flagged": {"ads": share}} for share in (0, 0.5)
+    ]
+
+
+def test_what_nobody_asks_for_is_not_worked_out(tmp_path: Path) -> None:
+    with connect(scored(tmp_path, SCORES), names=frozenset({"sources", "documents"})) as asked:
+        columns = [row[0] for row in asked.execute("describe sources").fetchall()]
+        assert not {"pass", "flagged", "median"} & set(columns)
+        assert "ads" not in [row[0] for row in asked.execute("describe documents").fetchall()]
+
+
+def test_a_source_that_fills_with_advertisements_raises_an_alarm(tmp_path: Path) -> None:
+    """Though as many of its documents are kept as before."""
+    before = scored(tmp_path / "before", {"ads": {0: [0] * 5, 1: [0] * 3}})
+    after = scored(tmp_path / "after", {"ads": {0: [0.9] * 5, 1: [0] * 3}})
+    found = compare.shares_by_source(before, after)
+    assert found[1]["shares"]["flagged.ads"] == [
+        {"share": 0, "documents": 4},
+        {"share": 1, "documents": 4},
+    ]
+    assert list(found[0]["shares"]) == ["kept", "flagged.ads", "gopher.pass"]
+    assert compare.alarms(found) == [
+        "\nalarms",
+        "  source web: flagged.ads 0.0% -> 100.0% (noise 0.0%)",
+    ]

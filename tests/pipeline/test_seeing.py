@@ -187,18 +187,26 @@ def test_drift_is_told_in_standard_errors() -> None:
 
 
 def test_alarms_of_sources() -> None:
+    def share(n: int, before: float, after: float) -> list[dict[str, float]]:
+        return [{"share": value, "documents": n} for value in (before, after)]
+
+    none = [{"share": None, "documents": 0}] * 2
+    shares = {
+        "a": {"kept": share(1000, 0.9, 0.7), "gopher.pass": share(500, 0.5, 0.2)},
+        "b": {"kept": share(1000, 0.9, 0.88), "gopher.pass": none},
+        "c": {"kept": share(20, 0.9, 0.7)},
+        "e": {"kept": share(1000, 1, 1), "flagged.ads": share(1000, 0.01, 0.05)},
+        "f": {"kept": share(1000, 1, 0.96), "flagged.ads": share(1000, 0.01, 0.029)},
+    }
     told = compare.alarms(
-        [
-            {"source": "a", "documents": [1000, 1000], "kept_share": [0.9, 0.7]},
-            {"source": "b", "documents": [1000, 1000], "kept_share": [0.9, 0.88]},
-            {"source": "c", "documents": [20, 20], "kept_share": [0.9, 0.7]},
-            {"source": "d", "documents": [0, 5], "kept_share": [None, 1.0]},
-        ]
+        [{"source": s, "documents": [1000, 1000], "shares": found} for s, found in shares.items()]
+        + [{"source": "g", "documents": [0, 5], "shares": {"kept": [None, share(5, 1, 1)[0]]}}]
     )
     assert told == [
         "\nalarms",
-        "  source a: kept share 90.0% -> 70.0% (noise 1.7%)",
-        "  source d is new: 5 documents",
+        "  source a: kept 90.0% -> 70.0% (noise 1.7%); gopher.pass 50.0% -> 20.0% (noise 2.9%)",
+        "  source e: flagged.ads 1.0% -> 5.0% (noise 0.8%)",
+        "  source g is new: 5 documents",
     ]
 
 

@@ -46,6 +46,8 @@ def refused(root: Path, sql: str) -> str:
         ("select id from documents where ADS.score > 0.1", ADS),
         ("select ads from documents", ADS),
         ("select avg(c4.pass::int) from documents", C4),
+        ("select pass.c4 from sources", C4),
+        ("select source, flagged.ads from sources", ADS),
         ("select goper.pass from documents", NEAREST.format("goper", "gopher")),
         ("select adds.score from documents", NEAREST.format("adds", "ads")),
     ],
