@@ -134,8 +134,9 @@ def _by_model(texts: pa.Array, n: Letters) -> tuple[Ids, Floats, Flags]:
     foreign = np.flatnonzero(ideographic & (share < 0.1))  # some Chinese names in an English page
     undecided = letters.is_undecided(n)
     script = np.where(letters.is_korean(n), ko, np.where(letters.is_japanese(n), ja, zh))
-    few_kana = (lang == ja) & (script == zh) & (n.kana > 0.05 * (n.han + n.kana))
-    conflict = ~np.where(ideographic, (lang == script) | few_kana, share < 0.5)
+    kanji = (n.kana > 0.05 * (n.han + n.kana)) | (letters.is_like_kanji(n) & ~undecided)
+    kanji &= (lang == ja) & (script == zh)
+    conflict = ~np.where(ideographic, (lang == script) | kanji, share < 0.5)
     score[undecided] = np.minimum(score[undecided], 0.5)
     lang[conflict] = np.where(undecided, und, script)[conflict]
     score[conflict & ~undecided] = share[conflict & ~undecided]

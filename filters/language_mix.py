@@ -114,7 +114,7 @@ def _by_script(n: Letters, of_text: Ids) -> Ids:
     """The language of ideographic blocks with these letters, in texts of these languages."""
     zh, _, ja, ko, und = *map(_code, _OURS), model().und
     # A title in Han alone is in the language of its page; by itself it may be Japanese.
-    shared = (n.kana == 0) & (n.chinese == 0)
+    shared = (n.kana == 0) & ((n.chinese == 0) | letters.is_like_kanji(n))
     han = np.where(shared & (of_text == ja), ja, zh)
     alone = letters.is_undecided(n) & ~model().is_ideographic(of_text)
     han = np.where(alone, und, han)

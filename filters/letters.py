@@ -27,6 +27,7 @@ _MODERN = "的了们們这這是个個没沒你吗嗎呢么麼什很把被给給
 # simplified characters, and all Han but the 2,965 common ones of JIS X 0208 (level 1, to 0x989E).
 _NOT_JAPANESE = "们們这這吗嗎么麼很没沒你她吧啊哪给让"
 _LEVEL_2 = b"\x98\x9f"
+_HAN = units.CHARS[0x3400:0xA000].tolist()
 
 IDEOGRAPHIC = units.HAN | units.KANA | units.HANGUL
 ODD_WIDTH = "０-９Ａ-Ｚａ-ｚｦ-ﾟ"  # full-width Latin, half-width kana; not the ，！ of Chinese text
@@ -49,6 +50,7 @@ class Letters(NamedTuple):
     classical: Counts
     modern: Counts
     chinese: Counts  # that Japanese does not have, or seldom
+    japanese: Counts  # Han that no kind of Chinese has
     odd_width: Counts  # ODD_WIDTH
     accented: Counts  # Latin letters À to ÿ
 
@@ -81,6 +83,7 @@ def _classes() -> tuple[npt.NDArray[np.uint8], Counts]:
                 _CLASSICAL,
                 _MODERN,
                 {*variants["Hans"], *_NOT_JAPANESE, *_rare_in_japanese()} - {*variants["Jpan"]},
+                _only_japanese() - {*variants["Hans"], *variants["Hant"]},
             )
         ),
         [ord(char) for char in re.findall(f"[{ODD_WIDTH}]", "".join(units.CHARS.tolist()))],
@@ -94,8 +97,17 @@ def _classes() -> tuple[npt.NDArray[np.uint8], Counts]:
 
 
 def _rare_in_japanese() -> set[str]:
-    han = units.CHARS[0x3400:0xA000].tolist()
-    return {char for char in han if not b"" < char.encode("shift_jis", "ignore") < _LEVEL_2}
+    return {*_HAN} - _within("shift_jis", _LEVEL_2)
+
+
+def _only_japanese() -> set[str]:
+    """Of its common Han those that neither charset of Chinese has: 発 総 図, 働 込."""
+    return _within("shift_jis", _LEVEL_2) - _within("gb2312") - _within("big5")
+
+
+def _within(charset: str, end: bytes = b"\xff") -> set[str]:
+    """The Han that a charset has before `end`."""
+    return {char for char in _HAN if b"" < char.encode(charset, "ignore") < end}
 
 
 # Of each code point a class; of each class, which fields of `Letters` it counts in.
@@ -124,6 +136,16 @@ def is_korean(n: Letters) -> Flags:
 def is_japanese(n: Letters) -> Flags:
     """Japanese prose has .4 to .7 kana among its kana and Han; Chinese has hardly any."""
     return ~is_korean(n) & (n.kana > 0.2 * (n.han + n.kana))
+
+
+def is_like_kanji(n: Letters) -> Flags:
+    """Han of which some are of Japanese alone and no more of Chinese alone (原子力発電所),
+    or all of Japanese, some simplified and some not (学習指導要領). Of these the model is believed
+    if it says Japanese: of 35,913 Chinese documents and 200,321 lines of them that is none.
+    """
+    own: Flags = (n.japanese > 0) & (n.japanese >= n.chinese)
+    mixed: Flags = (n.chinese == 0) & (n.hans > 0) & (n.hant > 0)
+    return own | mixed
 
 
 def is_plainly_chinese(n: Letters) -> Flags:

@@ -69,6 +69,44 @@ def test_a_few_han_that_japanese_does_not_have_are_chinese(text: str) -> None:
     assert identified(text)["lang"] == "zh"
 
 
+KANJI = (
+    "東京電力福島第一原子力発電所事故調査委員会最終報告書公表",
+    "総務省統計局国勢調査結果概要公表資料一覧",
+    "東京都渋谷区神宮前二丁目十二番地三号第一生命会館七階会議室",
+    "日本放送協会受信料制度等検討委員会第三次答申概要",
+    "大阪府立中央図書館国際児童文学館資料検索案内",
+    "独立行政法人国立高等専門学校機構鶴岡工業高等専門学校図書館利用規則",
+    "文部科学省初等中等教育局教育課程課学習指導要領改訂概要",
+    "医薬品医療機器総合機構審査報告書承認申請資料",
+    "東海道新幹線東京駅発新大阪駅行最終列車時刻表",
+    "平成三十年度一般会計歳入歳出決算概要説明資料、労働基準法施行規則一部改正省令案新旧対照条文",
+)
+
+
+@pytest.mark.parametrize("text", [*KANJI, "\n".join(KANJI), "1. " + "\n2. ".join(KANJI[:2])])
+def test_japanese_in_kanji_alone_is_japanese(text: str) -> None:
+    row = identified(text)
+    assert (row["lang"], row["lang_conflict"]) == ("ja", False)
+
+
+@pytest.mark.parametrize(
+    ("text", "variant"),
+    [
+        ("臺灣總督府檔案管理局國家發展委員會資料公開", "Hant"),
+        ("東京電力福島第一核電廠事故調查委員會最終報告書發表", "Hant"),
+        ("东京电力福岛第一核电站事故调查委员会最终报告书发表", "Hans"),
+        ("北京市朝阳区建国门外大街一号国贸大厦", "Hans"),
+        ("大學中庸論語孟子詩經尚書禮記周易春秋左傳公羊傳", "Hant"),
+        ("江雪千山鳥飛絕萬徑人蹤滅孤舟蓑笠翁獨釣寒江雪", "Hant"),
+        ("学而时习之不亦说乎有朋自远方来不亦乐乎人不知而不愠", "Hans"),
+        ("他在東京駅買了一張去新大阪駅的車票，說那裡的図書館很大。", "Hant"),  # forms cited
+    ],
+)
+def test_chinese_without_modern_words_stays_chinese(text: str, variant: str) -> None:
+    row = identified(text)
+    assert (row["lang"], row["lang_variant"]) == ("zh", variant)
+
+
 @pytest.mark.parametrize("charset", ["gb18030", "big5", "utf-8"])
 def test_mojibake_is_no_language(charset: str) -> None:
     text = "今天天氣很好，我們去公園。"

@@ -45,6 +45,21 @@ def test_variant(text: str, variant: str) -> None:
 def test_what_shows_that_han_are_chinese() -> None:
     n = counted("東京都庁", "國會", "説明", "說明", "这", "图書館", "与", "㐀")
     assert n.chinese.tolist() == [0, 2, 0, 1, 1, 1, 0, 1]
+    assert n.japanese.tolist() == [1, 0, 0, 0, 0, 0, 0, 0]
+
+
+def test_what_shows_that_han_are_japanese() -> None:
+    texts = {
+        "発総図駅検働込畑": True,  # no kind of Chinese writes them
+        "学習指導要領": True,  # 学 is simplified, 習導領 are not
+        "大學圖書館": False,
+        "学习指导": False,
+        "丸之内": False,
+        "在図書館里看书，说这里很好": False,  # one of Japanese, but more of Chinese
+        "": False,
+    }
+    found = letters.is_like_kanji(counted(*texts))
+    assert dict(zip(texts, found.tolist(), strict=True)) == texts
 
 
 def test_mojibake() -> None:
