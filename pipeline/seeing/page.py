@@ -12,7 +12,7 @@ from string import Template
 
 import numpy as np
 
-from filters.presets import PRESETS, Rule
+from filters.presets import OWN, PRESETS, Rule
 from pipeline.corpus import manifest
 from pipeline.report import funnel
 from pipeline.seeing import rules as counting
@@ -88,9 +88,10 @@ def _rules(found: Iterable[counting.Rules]) -> Iterator[str]:
             yield f"<p>Fail nothing: {escape(', '.join(silent))}.</p>"
 
 
-def _rules_of(group: str, presets: Iterable[str]) -> Iterator[tuple[str, Rule]]:
-    """(preset, rule) of every rule whose signal stands in a group."""
-    for preset in presets:
+def rules_of(group: str, presets: Iterable[str]) -> Iterator[tuple[str, Rule]]:
+    """(preset, rule) of every rule whose signal stands in a group; those of our own presets also
+    where not all of their groups were measured, for each cut stands by itself."""
+    for preset in dict.fromkeys((*presets, *OWN)):
         for rule in PRESETS[preset]:
             signal_group, _, column = rule.signal.partition(".")
             if (signal_group if column else "language") == group:
@@ -113,7 +114,7 @@ def thresholds(rules: Iterable[tuple[str, Rule]], name: str, language: str) -> T
 def _group(
     root: Path, group: str, signals: list[str], languages: list[str], presets: list[str]
 ) -> Iterator[str]:
-    rules = list(_rules_of(group, presets))
+    rules = list(rules_of(group, presets))
     values = {name: name for name in signals} | {r.name: r.value for _, r in rules if r.per}
     found = histograms(root, values, languages)
     marks = {(h.signal, h.language): thresholds(rules, h.signal, h.language) for h in found}

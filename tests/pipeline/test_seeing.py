@@ -167,6 +167,13 @@ def test_thresholds_of_quotients_and_of_kinds_of_chinese() -> None:
     assert page.thresholds(rules, "g.a / g.b", "en") == [("q", 3), ("q", 10)]
 
 
+def test_the_cut_of_a_detector_is_shown_without_the_other_detectors() -> None:
+    found = list(page.rules_of("ads", ["gopher"]))
+    assert [(preset, rule.signal) for preset, rule in found] == [("clean", "ads.score")]
+    assert page.thresholds(found, "ads.score", "zh") == [("clean", 0.2)]
+    assert list(page.rules_of("ads", ["clean"])) == found
+
+
 def test_a_corpus_does_not_differ_from_itself(many_parts: Path) -> None:
     found = compare.compare(many_parts, many_parts)
     (n,) = rows(many_parts, "select count(distinct content_hash) as n from documents")
