@@ -62,6 +62,16 @@ def read_card(model: Path, kind: str) -> dict[str, Any]:
     return found
 
 
+def edges_hash(model: str) -> str | None:
+    """Of the percentiles in the card of a model; None: the card is not here, or is none."""
+    try:
+        edges = json.loads(card_path(Path(model)).read_text("utf-8"))["edges"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    numbers = [edges.get(name) for name in ("margins", "bits")]  # classifier, perplexity
+    return hashlib.sha256(json.dumps(numbers, sort_keys=True).encode()).hexdigest()
+
+
 def read_model(model: Path, kind: str, load: Callable[[dict[str, Any]], Loaded]) -> Loaded:
     """What `load` makes of a card, when the file is the one that the card describes.
 

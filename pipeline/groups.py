@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import functools
 import importlib.util
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from filters import (
     addresses,
@@ -60,6 +61,14 @@ def _perplexity(settings: CorpusSettings) -> dict[str, Group]:
             cards.files(settings.perplexity),
         )
     }
+
+
+def edges_of(settings: Mapping[str, Any]) -> dict[str, str | None]:
+    """Learned group -> hash of the edges in the card that these settings name, as it is now."""
+    models = dict(settings["classifiers"])
+    if settings["perplexity"]:
+        models["perplexity"] = settings["perplexity"]
+    return {name: cards.edges_hash(model) for name, model in models.items()}
 
 
 def _lists(settings: CorpusSettings) -> dict[str, Group]:

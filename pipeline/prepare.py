@@ -30,7 +30,7 @@ from pipeline import (
 from pipeline.amounts import counted
 from pipeline.config import ConfigError
 from pipeline.files import read_sealed, remove_temporaries, write_sealed
-from pipeline.groups import editors, groups
+from pipeline.groups import edges_of, editors, groups
 from pipeline.inputs import input_files
 from pipeline.job import plan_job
 from pipeline.planning import cut_again, plan_shards, require_unchanged
@@ -180,6 +180,7 @@ def _manifest(
         "settings": _settings(job),
         "tokenizer": policy | {"engine": job.engine},
         "signals": ["normalize", *groups(job.settings), *attached],
+        "edges": edges_of(_settings(job)),
         "edits": list(editors(job.settings)),
         "meta": sorted({field for item in job.settings.inputs for field in item.keep}),
         "parts": job.parts,

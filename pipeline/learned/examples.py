@@ -146,28 +146,23 @@ def place(content_hash: bytes, seed: int) -> int:
 def _of_corpus(entry: Examples, settings: ClassifierSettings) -> pa.Table:
     assert entry.corpus is not None
     where = predicate(entry.where) if entry.where else "true"
-    wanted = None if entry.labels is None else _labelled(Path(entry.labels), entry)
-    keys: list[Any] = []
-    if wanted is None:
-        unknown = rows_of(entry.corpus, f"select count(*) n from documents where ({where}) is null")
-        if count := unknown["n"][0].as_py():
-            raise ConfigError(
-                f"{entry.corpus}: the predicate {entry.where!r} is NULL for "
-                f"{counted(count, 'document')}; say what is meant with coalesce(..., false)"
-            )
-        hashes = rows_of(
-            entry.corpus,
-            f"select distinct content_hash from documents where {where} and not heldout",
-        )["content_hash"].to_pylist()
-        ordered = heapq.nsmallest(
-            entry.max_documents,
-            map(bytes.fromhex, hashes),
-            key=lambda key: place(key, settings.seed),
+    unknown = rows_of(entry.corpus, f"select count(*) n from documents where ({where}) is null")
+    if count := unknown["n"][0].as_py():
+        raise ConfigError(
+            f"{entry.corpus}: the predicate {entry.where!r} is NULL for "
+            f"{counted(count, 'document')}; say what is meant with coalesce(..., false)"
         )
-        keys = [key.hex() for key in ordered]
-    else:
-        keys = sorted(wanted)[: entry.max_documents]
-    return texts_of(entry.corpus, where, keys, settings.view.max_chars)
+    hashes = rows_of(
+        entry.corpus,
+        f"select distinct content_hash from documents where {where} and not heldout",
+    )["content_hash"].to_pylist()
+    if entry.labels is not None:
+        labelled = _labelled(Path(entry.labels), entry)
+        hashes = [key for key in hashes if key in labelled]
+    chosen = heapq.nsmallest(
+        entry.max_documents, hashes, key=lambda key: place(bytes.fromhex(key), settings.seed)
+    )
+    return texts_of(entry.corpus, where, chosen, settings.view.max_chars)
 
 
 def texts_of(corpus: str, where: str, keys: list[str], max_chars: int) -> pa.Table:

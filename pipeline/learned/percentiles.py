@@ -18,6 +18,7 @@ from pipeline.config import ConfigError
 from pipeline.corpus import manifest
 from pipeline.files import file_hash
 from pipeline.finished import home, reading
+from pipeline.groups import edges_of
 from pipeline.learned.card import write_card
 from pipeline.learned.examples import QUERY_SECONDS
 from pipeline.predicates import predicate
@@ -64,14 +65,22 @@ def shifts(corpus: str, group: str, where: str | None) -> list[dict[str, Any]]:
     """Per language: how far the percentiles of `group` in a corpus are from even.
 
     Raises:
-        ConfigError: the corpus has no such percentiles.
+        ConfigError: the corpus has no such percentiles, or they are of other edges than the card's.
     """
     condition = predicate(where) if where else "true"
     with reading(corpus) as root:
-        if group not in manifest(root)["signals"]:
+        found = manifest(root)
+        if group not in found["signals"]:
             raise ConfigError(
-                f"{corpus}: no signal group {group!r}; there are: "
-                f"{', '.join(manifest(root)['signals'])}"
+                f"{corpus}: no signal group {group!r}; there are: {', '.join(found['signals'])}"
+            )
+        # None: a corpus of an earlier version, or a card that is not on this machine
+        measured = found.get("edges", {}).get(group)
+        now = edges_of(found["settings"]).get(group)
+        if measured and now and measured != now:
+            raise ConfigError(
+                f"{corpus}: its {group}.percentile was measured with other edges than the card has "
+                "now; call `assay prepare` again, and then ask for the shift"
             )
         return shifts_of(root, group, condition)
 

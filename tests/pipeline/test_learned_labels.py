@@ -7,17 +7,20 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import small_corpus
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.config import ConfigError
+from pipeline.config import ConfigError, check
 from pipeline.files import read_json
 from pipeline.learned import rubric
 from pipeline.learned.answers import read_score
 from pipeline.learned.batches import choose
+from pipeline.learned.examples import examples, rows_of
+from pipeline.learned.settings import ClassifierSettings
 from pipeline.seeing import labels as by_hand
 from trainer.cli import main
 
@@ -243,10 +246,10 @@ def test_from_labels_to_a_classifier(
     by_hand.append(tmp_path, "ann", "education/1", reviewed)
     assert main(["labels", "agree", labels, str(tmp_path)]) == 0
     assert "60 documents labelled by both: weighted kappa 1.000" in capsys.readouterr().out
-    examples = {"corpus": str(corpus), "labels": labels}
+    entry = {"corpus": str(corpus), "labels": labels}
     settings = {
-        "positive": [examples | {"at_least": 4}],
-        "negative": [examples | {"at_most": 2}],
+        "positive": [entry | {"at_least": 4}],
+        "negative": [entry | {"at_most": 2}],
         "hand": {"file": "."},  # the labels of the review
         "output": "edu.bin",
     }
@@ -256,3 +259,27 @@ def test_from_labels_to_a_classifier(
     assert card["agreement"]["documents"] == 60
     assert card["heldout"]["all"]["auc"] == 1
     assert "weighted kappa 1.000" in (tmp_path / "edu.md").read_text("utf-8")
+
+
+def test_labels_of_a_corpus_are_sampled_as_its_documents_are(corpus: Path, tmp_path: Path) -> None:
+    """`where` before `max_documents`, and none that is NULL."""
+    every = rows_of(str(corpus), "select distinct content_hash from documents where not heldout")
+    keys = [bytes.fromhex(key) for key in every["content_hash"].to_pylist()]
+    labels = str(tmp_path / "labels.parquet")
+    pq.write_table(pa.table({"content_hash": keys, "score": [5.0] * len(keys)}), labels)
+    chinese = {"corpus": str(corpus), "where": "lang = 'zh'", "max_documents": 9}
+    english = {"corpus": str(corpus), "where": "lang = 'en'"}
+
+    def drawn(entry: dict[str, Any]) -> list[bytes]:
+        settings = {"positive": [entry], "negative": [english], "output": "x.bin"}
+        settings |= {"hand": {"file": "hand.csv"}}
+        table, _ = examples(check(settings, ClassifierSettings, "a test"))
+        return [row["content_hash"] for row in table.to_pylist() if row["good"]]
+
+    labelled = drawn(chinese | {"labels": labels, "at_least": 3})
+    assert len(labelled) == 9
+    assert labelled == drawn(chinese), "the same nine of the seed"
+    unclear = chinese | {"where": "nullif(lang, 'en') = 'zh'"}
+    for more in ({}, {"labels": labels, "at_least": 3}):
+        with pytest.raises(ConfigError, match="is NULL for 12[0-9] documents; say what is meant"):
+            drawn(unclear | more)

@@ -266,6 +266,11 @@ def test_from_a_corpus_to_sql(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert "percentiles of corpus: 242 documents, *" in capsys.readouterr().out
     assert card(tmp_path)["edges"]["corpus"] == "corpus"
     assert load(tmp_path / "quality.bin").edges["*"] == card(tmp_path)["edges"]["margins"]["*"]
+    assert main(["classifier", "shift", str(root), "quality"]) == 2
+    assert "quality.percentile was measured with other edges than" in capsys.readouterr().err
+    small_corpus.assay("prepare", tmp_path / "corpus.yaml", "--workers", "1")
+    assert main(["classifier", "shift", str(root), "quality"]) == 0
+    assert capsys.readouterr().out.count("\n") == 1
     assert main(["classifier", "shift", str(root), "qualty"]) == 2
     assert "no signal group 'qualty'; there are: " in capsys.readouterr().err
 
