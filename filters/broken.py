@@ -67,7 +67,9 @@ COLUMNS: dict[str, Signal] = {
     ),
     "split_share": Signal(SHARE, "words", "ends of words that stand alone, of three on", "assay"),
     "pinyin_share": Signal(SHARE, "words", "with pinyin in brackets behind: 练(liàn)", "assay"),
-    "spaced_share": Signal(SHARE, "words", "single characters between spaces: 你 好 吗", "assay"),
+    "spaced_share": Signal(
+        SHARE, "words", "characters between spaces, of three on: 你 好 吗", "assay"
+    ),
     "joined_share": Signal(
         SHARE,
         "characters",
@@ -118,7 +120,8 @@ def _some(matches: list[str]) -> tuple[int, list[str]]:
 def _spaced(text: str) -> tuple[int, list[str]]:
     letters = (match.span() for match in _SPACED_LETTERS.finditer(text))
     matches = _SPACED_HAN.findall(text) + [text[begin - 1 : end] for begin, end in letters]
-    return sum((len(match) + 1) // 2 for match in matches), matches
+    num_spaced = sum((len(match) + 1) // 2 for match in matches)
+    return (num_spaced, matches) if num_spaced >= MIN_WORDS else (0, [])
 
 
 def _joined(text: str) -> tuple[int, list[str]]:

@@ -4,7 +4,8 @@
 (filters/words/generated.tsv), evenness of paragraphs and sentences (filters/page_shape.py), and how
 plain the words are. No language model reads the text, so a carefully edited page passes and a
 formal writer may not: docs/filters.md says how many, by genre. A short text tells little: below
-SOME_WORDS its score falls with its length, and with one stock phrase or none it stays below .5.
+SOME_WORDS its score falls with its length, and with one stock phrase, however often, or none it
+stays below .5.
 What a chat leaves behind (`As an AI language model`, 作为一个AI) is near-certain, and gives at
 least LEFTOVER.
 
@@ -30,7 +31,7 @@ from filters.stock_phrases import KINDS, LANGUAGES, NUM_TELLING, ROWS, count_sto
 LEFTOVER = 0.97
 THRESHOLD = 0.5  # from which `evidence` is given
 SOME_WORDS = 50  # also added to the words of a text, so that one phrase in a short one is no rate
-MIN_STOCK = 2
+MIN_STOCK = 2  # different ones
 
 # Weight of each of FEATURES, and of 1 at the end; made by benchmarks/fit_generated.py.
 COEFFICIENTS: dict[str, tuple[float, ...]] = {
@@ -68,7 +69,9 @@ COLUMNS: dict[str, Signal] = {
     "burstiness": Signal(
         FLOAT, "sentences", "variation of words in a sentence by prose line; .5 likewise", "assay"
     ),
-    "evidence": Signal(_STRINGS, "phrases", "the first stock phrases, where score ≥ .5", "assay"),
+    "evidence": Signal(
+        _STRINGS, "phrases", "the first different stock phrases, where score ≥ .5", "assay"
+    ),
 }
 
 Matrix = npt.NDArray[np.float64]
@@ -86,7 +89,8 @@ def measure(texts: Texts, columns: Mapping[str, pa.Array]) -> Mapping[str, pa.Ar
     num_words = np.diff(texts.segments.words.offsets)
     num_stock = counts[:, :NUM_TELLING].sum(axis=1)
     score = np.minimum(num_words / SOME_WORDS, 1) / (1 + np.exp(-sums.clip(-30, 30)))
-    score = np.where(num_stock < MIN_STOCK, score.clip(0, 0.49), score)
+    num_different = (shown >= 0).sum(axis=1)
+    score = np.where(num_different < MIN_STOCK, score.clip(0, 0.49), score)
     score = np.where(counts[:, 0] > 0, score.clip(LEFTOVER, 1), score).astype(np.float32)
     return {
         "score": pa.array(score, mask=languages < 0),

@@ -73,9 +73,9 @@ _IS_FIRST[FIRSTS & np.uint64(0xFFFF)] = True
 
 @kernel
 def count_stock(found: Words, languages: Numbers) -> tuple[Numbers, Numbers]:
-    """Phrases of each text by kind, int32[n, len(KINDS)], and the rows of the first MOST that
-    it shows, or -1; `languages` are numbers of LANGUAGES, -1 for others, which have none. Phrases
-    do not overlap.
+    """Phrases of each text by kind, int32[n, len(KINDS)], and the rows of the first MOST
+    different ones that tell of machines, or -1; `languages` are numbers of LANGUAGES, -1 for
+    others, which have none. Phrases do not overlap.
     """
     counts = np.zeros((len(languages), len(KINDS)), np.int32)
     shown = np.full((len(languages), MOST), -1, np.int32)
@@ -109,7 +109,10 @@ def count_stock(found: Words, languages: Numbers) -> tuple[Numbers, Numbers]:
                 if _stands(found, start, at, end, row) and ROWS[row, 0] == languages[text]:
                     kind = ROWS[row, 1]
                     counts[text, kind] += 1
-                    if num_shown < MOST and kind < NUM_TELLING:
+                    is_new = num_shown < MOST and kind < NUM_TELLING
+                    for i in range(num_shown):
+                        is_new &= ROWS[shown[text, i], 3] != ROWS[row, 3]
+                    if is_new:
                         shown[text, num_shown] = row
                         num_shown += 1
                     at += ROWS[row, 2] - 1
