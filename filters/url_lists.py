@@ -30,6 +30,7 @@ from filters.addresses import MAX_PREFIXES, is_registry, parse, without_www
 from kernels.cache import cache_bases, cache_folder
 
 UT1_FILES = ("domains", "urls")
+UT1_PATTERNS = "expressions"  # regular expressions, a line each: no entries, and dear to match
 _PLAIN = re.compile(rb"(?!www)[a-z0-9_-]+(?:\.[a-z0-9_-]+)+")  # already in the form of its key
 
 ListFile = tuple[str, str]  # category, path
@@ -53,6 +54,11 @@ def list_files(paths: Sequence[str]) -> tuple[ListFile, ...]:
         folders = [path, *sorted(path.iterdir())] if path.is_dir() else []
         files = [(f.name, str(f / kind)) for f in folders for kind in UT1_FILES]
         files = [item for item in files if Path(item[1]).is_file()]
+        if path.is_file() and path.name == UT1_PATTERNS:
+            raise ValueError(
+                f"{path}: files `{UT1_PATTERNS}` of UT1 hold regular expressions, which are not "
+                f"read; name its {' and '.join(UT1_FILES)}, or write words as *casino*"
+            )
         if path.is_file():
             files = [(path.stem, str(path))]
         if not files:

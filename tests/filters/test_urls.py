@@ -122,6 +122,12 @@ def test_bad_files_are_named(tmp_path: Path) -> None:
         table(list_files([str(tmp_path / "latin")]))
     with pytest.raises(ValueError, match=r"empty: no entry in it; fill it, or leave it out"):
         table(list_files([written(tmp_path / "empty", "# nothing")]))
+    (tmp_path / "ut1/adult").mkdir(parents=True)
+    patterns = written(tmp_path / "ut1/adult/expressions", "(^|[-.])x+")
+    with pytest.raises(ValueError, match="of UT1 hold regular expressions, which are not read; na"):
+        list_files([patterns])
+    domains = written(tmp_path / "ut1/adult/domains", "ab.com")
+    assert list_files([str(tmp_path / "ut1")]) == (("adult", domains),), "passed over"
     for name in ("none.txt", "cache"):
         (tmp_path / "cache").mkdir(exist_ok=True)
         with pytest.raises(ValueError, match=rf"{name}: no list of addresses; give a file"):
@@ -200,3 +206,30 @@ def test_a_million_entries(tmp_path: Path) -> None:
     assert max(looked_up, looked_up_again) < 3
     assert megabytes < 150
     assert megabytes_again < 100
+
+
+def test_edge_addresses(tmp_path: Path) -> None:
+    """Every address has a value, whatever stands in it, and in linear time."""
+    block = [written(tmp_path / "own", "ab.com", "*casino*")]
+    clean = [
+        None,
+        "",
+        "a",
+        "的",
+        "\n",
+        "://",
+        "http://",
+        "//",
+        "...",
+        "?#",
+        "http://[::1",
+        "%",
+        "\x00",
+    ]
+    clean += ["a" * 200_000, "/" * 200_000, "." * 200_000, "http://x.org/" + "a/" * 100_000]
+    found = rows(clean, block, [])
+    assert [(row["blocked"], row["allowed"]) for row in found] == [(False, False)] * len(clean)
+    assert [(row["categories"], row["entries"]) for row in found] == [([], [])] * len(clean)
+    assert None not in [row["site"] for row in found]
+    long = ["http://ab.com/" + "a/" * 100_000, "http://x.org/" + "casino-" * 50_000]
+    assert [row["blocked"] for row in rows(long, block, [])] == [True, True]
