@@ -149,7 +149,11 @@ def watched(job: Job | None = None) -> Iterator[ForkedEnvironment]:
         os.environ[WANTED] = json.dumps(wanted(job))
     heap.settle_children()
     if find_kept(*compiled(wanted(job)["signals"] if job else DEFAULT)) is None:
-        print("kernels are compiled first, once a machine: half a minute or so", file=sys.stderr)
+        print(
+            "kernels are compiled first, once a machine: half a minute or so, one to two minutes "
+            "with all signals",
+            file=sys.stderr,
+        )
     # Ctrl-C in a terminal reaches all processes, and this one answers it: the fork server and its
     # workers inherit that SIGINT is blocked.
     resource_tracker.ensure_running()  # it would unblock SIGINT

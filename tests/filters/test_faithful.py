@@ -259,7 +259,10 @@ def documents(folder: Path) -> Iterator[tuple[str, str]]:
 def test_verdicts_are_datatroves() -> None:
     for name in ("ASSAY_CORPUS", "ASSAY_DATATROVE"):
         if name not in os.environ:
-            pytest.skip(f"{name} is not set: no documents with datatrove's verdicts")
+            pytest.skip(
+                f"{name} is not set: no documents with datatrove's verdicts; run it with "
+                "both, as the head of this file shows"
+            )
     pytest.importorskip("spacy", reason="the extra `faithful` is not installed")
     with open(os.environ["ASSAY_DATATROVE"], encoding="utf-8") as stream:
         expected = {row["id"]: row for row in csv.DictReader(stream, delimiter="\t")}

@@ -92,3 +92,19 @@ def test_lists_as_editors_save_them(tmp_path: Path, charset: str, end: str) -> N
 def test_a_list_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"no.txt: No such file or directory; a list is a file"):
         read(str(tmp_path / "no.txt"))
+
+
+def test_edge_documents(tmp_path: Path) -> None:
+    """Every text has a value: nothing, punctuation, one character or phrase for ever."""
+    path = written(tmp_path, "brands.txt", BRANDS)
+    counts = {
+        "": 0, "a": 0, "的": 0, "\n": 0, "。，！？…": 0, "\u200b\ufffd\x00": 0, "😀": 0,
+        "a" * 200_000: 0, "华" * 200_000: 0, "华为" * 100_000: 100_000,
+        "make money " * 90_000: 90_000,  # 1 MB in one line
+        "华为\r\n" * 3: 3,
+    }  # fmt: skip
+    found = measure((("brands", path),), Texts(pa.array(list(counts), pa.string())), {})
+    assert pa.array(found["brands"]).to_pylist() == list(counts.values())
+    words = pa.array(found["brands_words"]).to_pylist()
+    assert [bool(listed) for listed in words] == [count > 0 for count in counts.values()]
+    assert words[-1] == ["phone:华为"]
