@@ -110,8 +110,10 @@ def _is_public(written: str) -> bool:
 # Read from its end: the room, the block, the street. Each takes as much as it can, which of all
 # addresses that end there is the longest.
 _HOME = re.compile(
-    r"[室户戶]\d{1,4}[\u4e00-\u9fff0-9（）()—-]{0,12}(?:楼号|樓號|[栋棟幢座]|元单|元單)(?:\d{1,3}|[A-Z])"
+    r"[室户戶]\d{1,4}(?:"
+    r"[\u4e00-\u9fff0-9（）()—-]{0,12}(?:楼号|樓號|[栋棟幢座]|元单|元單)(?:\d{1,3}|[A-Z])"
     r"[\u4e00-\u9fffA-Za-z0-9（）()—-]{0,24}[路街道巷弄村里园苑城庭区號号]"
+    r"|[号號]\d{1,4}弄\d{1,4}[路街道])"  # as in Shanghai: 张江路100弄5号201室
     r"[\u4e00-\u9fffA-Za-z0-9]{2,30}"
 )
 _CLAUSE = re.compile(r"[，。；：、！？,;:!?\s]")

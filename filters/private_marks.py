@@ -58,7 +58,7 @@ def _stops() -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.uint16]]:
 
 _HERE, _BEFORE = _stops()
 _HOUSES = padded(["室", "户", "戶"], 3)
-_BLOCKS = padded(["楼", "樓", "栋", "棟", "幢", "座", "元"], 3)  # how a name of a block ends
+_BLOCKS = padded(["楼", "樓", "栋", "棟", "幢", "座", "元", "弄"], 3)  # how a name of a block ends
 _BLOCK_REACH = 51  # bytes before a room: 12 characters, 4 digits, and that one
 _PASSPORTS = padded(["passport", "护照", "護照"], 8)
 _PASSPORT_LENGTHS = np.array([8, 6, 6])

@@ -41,7 +41,7 @@ _LANDLINE = re.compile(
     + _AREA
     + _DASH
     + rb")"
-    rb"[2-8]\d{6,7}" + _AFTER
+    rb"[2-8](?:\d{6,7}|\d{3}[- ]\d{4})" + _AFTER  # not 3 and 4: British 0871
 )
 # North American Numbering Plan: area and exchange begin with 2 to 9. 555-01xx is for fiction.
 _AMERICAN = re.compile(

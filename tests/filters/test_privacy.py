@@ -34,6 +34,9 @@ PRIVATE = {
             "（0571）87654321",
             "0571－87654321",
             "+86-10-62345678",
+            "021 6234 5678",
+            "0755-8888-6667",
+            "(010) 6234 5678",
         ),
         *(
             "(212) 664-7665",
@@ -56,7 +59,11 @@ PRIVATE = {
         ),
         *("eyJhbGciOiJI." + "eyJzdWIiOiIxMjM." + "dozjgNryP4J3", "sk-" + HEX[:32], KEY),
     ),
-    "home_address": ("杭州市西湖区文一路12号3幢502室", "中关村南大街5号院3号楼1单元502室"),
+    "home_address": (
+        "杭州市西湖区文一路12号3幢502室",
+        "中关村南大街5号院3号楼1单元502室",
+        "张江路100弄5号201室",
+    ),
 }
 CASES = [(kind, text) for kind, texts in PRIVATE.items() for text in texts]
 PUBLIC = (
@@ -72,7 +79,9 @@ PUBLIC = (
     "sk-button-primary-large-rounded-corners", "AKIAIOSFODNN7EXAMPLE", "eyJhbGciOiJI",
     "-----BEGIN PUBLIC KEY-----\nMIIB", "d41d8cd98f00b204e9800998ecf8427e", "12345678",
     "123-45-6789", "中山路12号", "会议室3室", "第5层502室",
-    "https://user:password@host.org/", "1,234,567.89", "010-2020",
+    "https://user:password@host.org/", "1,234,567.89", "010-2020", "021 1234 5678",
+    "0755-8888-66", "张江路100弄", "张江路100弄5号", "001 2345 6789", "0571-876 5432",
+    "2021 6234 5678",
 )  # fmt: skip
 
 
