@@ -136,6 +136,7 @@ def report(argv: list[str]) -> int:
         prog="assay report",
         description="What became of the input of a corpus; what the rules of a preset would drop.",
         epilog="examples:\n  assay report runs/web\n  assay report runs/web --rules gopher\n"
+        "  assay report runs/web --rules gopher --overlap\n"
         "  assay report runs/web --contamination\n  assay report runs/web --html report.html",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -147,6 +148,11 @@ def report(argv: list[str]) -> int:
         metavar="PRESET",
         nargs="*",
         help="documents that each rule fails, alone and given the others (default: every preset)",
+    )
+    parser.add_argument(
+        "--overlap",
+        action="store_true",
+        help="with --rules: a matrix, which share of a rule's documents each other one fails too",
     )
     how.add_argument(
         "--alarms",
@@ -165,6 +171,8 @@ def report(argv: list[str]) -> int:
         help="write a page: funnel, rules, a histogram of each signal with its thresholds",
     )
     arguments = parser.parse_args(argv)
+    if arguments.overlap and arguments.rules is None:
+        parser.error("--overlap goes with --rules")
     from pipeline.report import funnel, summary
     from pipeline.seeing import contamination, page, rules
     from pipeline.seeing.alarms import alarms
@@ -174,7 +182,8 @@ def report(argv: list[str]) -> int:
             print(json.dumps(funnel(root), ensure_ascii=False, indent=1))
         elif arguments.rules is not None:
             for preset in arguments.rules or rules.known_presets(root):
-                told = rules.shown(rules.count(root, preset))
+                shown = rules.overlap if arguments.overlap else rules.shown
+                told = shown(rules.count(root, preset))
                 print("\n".join(told) or f"{preset}: no rules for any language of the corpus")
         elif arguments.alarms:
             print("\n".join(alarms(root)) or "no alarm")

@@ -126,3 +126,18 @@ def shown(found: Iterable[Rules]) -> list[str]:
         if silent := rules.silent():
             lines.append(f"  fail nothing: {', '.join(silent)}")
     return lines
+
+
+def overlap(found: Iterable[Rules]) -> list[str]:
+    """A matrix for each language: of the documents that the rule of a line fails, the percentage
+    that the rule of a column fails too."""
+    lines: list[str] = []
+    for rules in found:
+        failing = [i for i in np.argsort(-rules.fails, kind="stable").tolist() if rules.fails[i]]
+        numbers = "".join(f"{n:>5}" for n in range(1, len(failing) + 1))
+        lines.append(f"{rules.preset}, {rules.language}: % of a line that the column fails too")
+        lines.append(f"  {'':<40}{numbers}")
+        for n, i in enumerate(failing, 1):
+            shares = "".join(f"{100 * rules.both[i, j] / rules.fails[i]:>5.0f}" for j in failing)
+            lines.append(f"  {n:>2}  {rules.signals[i]:<36}{shares}")
+    return lines

@@ -64,6 +64,11 @@ def test_rules_that_fail_nothing_are_named() -> None:
     assert lines[0] == "p, en: 10 documents, of which 4 pass (40.0%)"
     assert lines[2].split() == ["a", "6", "60.0%", "2", "20.0%", "b", "(67%)"]
     assert lines[-1] == "  fail nothing: c"
+    assert [line.split() for line in rules.overlap([found])[1:]] == [
+        ["1", "2"],
+        ["1", "a", "100", "67"],
+        ["2", "b", "100", "100"],
+    ]
 
 
 def test_each_preset_can_be_asked_for_by_itself(many_parts: Path) -> None:
