@@ -12,8 +12,9 @@ and only kinds that come together make the score: over all PAIRS of kinds
     score = 1 - product of (1 - weight s_a s_b)
 
 of which the weight is 1, but FACT_WEIGHT where one of the two is a fact that a timetable states too
-(contact, price), and 0 where both are. What the numbers were
-fitted on, and how often they are wrong: docs/filters.md.
+(contact, price), and 0 where both are. A text with fewer than MIN_DIFFERENT different phrases and
+kinds of numbers, and no stuffing, has at most TOO_FEW, below the recommended .2: it asks a price.
+What the numbers were fitted on, and how often they are wrong: docs/filters.md.
 """
 
 from __future__ import annotations
@@ -41,9 +42,12 @@ from filters.evidence import MOST
 from filters.segments import Texts
 
 Floats = npt.NDArray[np.float64]
+Counts = npt.NDArray[np.int32]
 
 MAX_TIMES = 2
 MIN_SIZE = 160
+MIN_DIFFERENT = 3
+TOO_FEW = 0.19
 HALF = {
     "contact": 5.0,
     "price": 8.0,
@@ -107,8 +111,13 @@ def measure(texts: Texts, columns: Mapping[str, pa.Array]) -> Mapping[str, pa.Ar
     """All columns of `COLUMNS` for a batch; see filters/signals.py."""
     del columns
     found = phrases(texts)
-    parts = _parts(texts, found)
+    numbers = count_numbers(texts.data, texts.offsets)
+    parts = _parts(texts, found, numbers)
     scores = score(parts)
+    num_phrases = np.bincount(found.texts[found.kinds < len(HALF)], minlength=len(texts))
+    few = num_phrases + (numbers > 0).sum(axis=1) < MIN_DIFFERENT
+    few &= parts["stuffing"] == 0
+    scores = np.where(few, np.minimum(scores, TOO_FEW), scores)
     return {
         **{name: parts[name].astype(np.float32) for name in PARTS},
         "score": scores.astype(np.float32),
@@ -130,7 +139,7 @@ def saturated(weights: Floats, size: Floats, half: float) -> Floats:
     return density / (density + half)
 
 
-def _parts(texts: Texts, found: Found) -> dict[str, Floats]:
+def _parts(texts: Texts, found: Found, numbers: Counts) -> dict[str, Floats]:
     size = np.diff(texts.offsets) / 3
     weights = {kind: np.zeros(len(texts)) for kind in HALF}
     times = np.minimum(found.times, MAX_TIMES) * WEIGHTS[found.entries]
@@ -138,7 +147,6 @@ def _parts(texts: Texts, found: Found) -> dict[str, Floats]:
         if kind in weights:
             of_kind = found.kinds == number
             weights[kind] += np.bincount(found.texts[of_kind], times[of_kind], len(texts))
-    numbers = count_numbers(texts.data, texts.offsets)
     for number, (kind, weight, most) in NUMBERS.items():
         weights[kind] += weight * np.minimum(numbers[:, number], most)
     stuffed = (stuffed_share(texts.segments.words) - STUFFED_FROM) / (STUFFED_ALL - STUFFED_FROM)

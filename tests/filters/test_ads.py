@@ -166,6 +166,18 @@ def test_a_timetable_with_prices_and_telephone_numbers_is_none() -> None:
     assert columns("票价20元，电话010-00000000。")["score"] == 0
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The museum is open free of charge, places are limited, book ahead.",
+        "请问学费多少，有优惠活动吗？可以免费试听吗？",
+        "讲座名额有限，请提前预约。",
+    ],
+)
+def test_two_phrases_are_a_notice_or_a_question(text: str) -> None:
+    assert columns(text)["score"] < 0.2
+
+
 def test_the_formula() -> None:
     size = np.array([200.0])
     assert saturated(np.array([1.0]), size, 5.0).tolist() == [0.5]  # 5 per 1,000
