@@ -115,9 +115,11 @@ def _select(
         mine = owner == at
         chosen = locate(roots[source.corpus], tokenizer, rows.filter(pa.array(mine & kept)))
         if not len(chosen):
+            selected = int(mine.sum())
+            which = f"{selected} of corpus {source.corpus!r}, all copies of others"
             raise ConfigError(
                 f"source {name!r} has no document left: `where: {source.where}` selects "
-                f"{int(mine.sum())} of corpus {source.corpus!r}, all copies of others; try the "
+                f"{which if selected else f'none of corpus {source.corpus!r}'}; try the "
                 f'predicate with `assay sql {roots[source.corpus]} "select count(*) from documents '
                 'where ..."`'
             )

@@ -23,7 +23,7 @@ from pipeline.readers.streams import BrokenStream, chunks
 from pipeline.run import run_part, run_sweep
 from pipeline.settings import CorpusSettings
 from pipeline.shards import Key, load_shards, spill_folder, write_shards
-from pipeline.stages import Job
+from pipeline.stages import JOINS, Job, text_stage
 from pipeline.tokenizer import load
 
 SAMPLE_BYTES = 16_000_000  # of text, about: some seconds
@@ -66,7 +66,7 @@ def estimate(settings: CorpusSettings, workers: int) -> str:
 
 def _swept(job: Job) -> tuple[str, ...]:
     """All of the sweep that needs no join."""
-    return tuple(stage for stage in job.sweep if stage != "matches")
+    return tuple(stage for stage in job.sweep if JOINS.keys().isdisjoint(text_stage(stage).after))
 
 
 def _row(job: Job, source: str, text_bytes: int) -> dict[str, Any]:

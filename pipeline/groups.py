@@ -81,6 +81,7 @@ def _lists(settings: CorpusSettings) -> dict[str, Group]:
             lists.columns(paths),
             ("filters.lists",),
             (*(path for _, path in paths), *lists.FILES),
+            settings=[name for name, _ in paths],
         )
     }
 

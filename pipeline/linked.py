@@ -22,7 +22,14 @@ from pipeline.clock import telling
 from pipeline.commits import record_path
 from pipeline.config import ConfigError
 from pipeline.corpus import CorpusError, fetched, manifest
-from pipeline.files import part_name, part_number, read_sealed, write_sealed
+from pipeline.files import (
+    file_hash,
+    hash_once,
+    part_name,
+    part_number,
+    read_sealed,
+    write_sealed,
+)
 from pipeline.fingerprint import fingerprint
 from pipeline.finished import home
 from pipeline.schema import FORMAT_VERSION
@@ -43,8 +50,9 @@ def linked(roots: Sequence[Path]) -> Path:
         CorpusError: a file of a corpus is damaged, or is changing.
     """
     folder = folder_of(roots)
-    if (folder / "corpus.json").exists():
+    if _stands(folder):
         return folder
+    shutil.rmtree(folder, ignore_errors=True)
     settings = Near(**manifest(roots[0])["settings"]["near"])
     parts = [(root, part) for root in roots for part in _parts(root)]
     num = near_join.partitions(
@@ -62,9 +70,19 @@ def linked(roots: Sequence[Path]) -> Path:
         _each(verify, list(range(num)), "verified")
         for links in ("joins", "documents"):
             shutil.rmtree(at / links, ignore_errors=True)
+        files = {str(path.relative_to(at)): file_hash(path) for path in sorted(at.rglob("part-*"))}
         known = {"format": FORMAT_VERSION, "settings": {"near": settings.model_dump()}}
-        write_sealed(at / "corpus.json", known)
+        write_sealed(at / "corpus.json", known | {"files": files})
     return folder
+
+
+def _stands(folder: Path) -> bool:
+    """Is every file there, as it was written? What is not, is made again."""
+    known = read_sealed(folder / "corpus.json")
+    paths = {folder / name: value for name, value in known["files"].items()} if known else {}
+    return bool(paths) and all(
+        path.exists() and hash_once(path) == value for path, value in paths.items()
+    )
 
 
 def folder_of(roots: Sequence[Path]) -> Path:

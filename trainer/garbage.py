@@ -42,7 +42,6 @@ TABLES = (
     "pairs",
     "clusters",
     "joins",
-    "linked",
 )
 EXAMPLE = """examples:
   assay gc                          what could go, and how much that is
@@ -114,7 +113,7 @@ def garbage(root: Path, found: Inventory) -> list[Garbage]:
         return _objects(mirror.url)
     left = [(path, "left by a killed attempt") for path in sorted(root.rglob(".*.tmp"))]
     left += [(p, "left by a killed attempt") for p in sorted((root / "packed").glob(".*.attempt"))]
-    if (root / "corpus.json").exists():
+    if all((root / name).exists() for name in ("corpus.json", "inputs.json")):
         known = manifest(root)
         left += [(p, "left by a killed attempt") for p in sorted(root.glob(".finished*"))]
         left += _packed(root, found)

@@ -101,6 +101,14 @@ def test_pairs_are_made_once_and_nothing_else_stays(
     assert contents(choose(corpora, "one", "two")) == contents(choose(corpora, "whole"))
 
 
+def test_pairs_that_are_damaged_or_gone_are_made_again(corpora: Path) -> None:
+    whole = contents(choose(corpora, "one", "two"))
+    (folder,) = (corpora / "one" / linked.FOLDER).iterdir()
+    for harm in (Path.unlink, lambda path: path.write_bytes(b"damaged")):
+        harm(folder / "pairs" / "part-00000.parquet")
+        assert contents(choose(corpora, "one", "two")) == whole
+
+
 def test_corpora_that_were_not_prepared_alike(corpora: Path) -> None:
     prepare(corpora, "other", rows(4)[:20], threshold=0.7)
     with pytest.raises(ConfigError, match=r"`near: {threshold}` is 0.8 in one and 0.7 in the"):

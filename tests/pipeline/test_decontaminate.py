@@ -171,6 +171,7 @@ def test_from_a_set_to_a_mixture(tmp_path: Path) -> None:
     path = planted(tmp_path)
     tokenizer = tmp_path / "tokenizer.json"
     assay("tokenizer", "train", path, "--vocab-size", "500", "--output", tokenizer)
+    assert "sample: 11 of 11 pieces" in assay("prepare", path, "--estimate").stdout
     assert "signals/contamination" in made(path, 2)
     root = tmp_path / "corpus"
     question = "select source_id from documents where contamination.score > 0 order by all"

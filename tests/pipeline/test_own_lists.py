@@ -47,6 +47,12 @@ def test_from_a_list_to_sql(tmp_path: Path) -> None:
     assert counted() == ["0,[]", "0,[]", '2,"[苹果手机, 华为]"']
     brands.write_text("苹果\n", encoding="utf-8")  # a changed list is counted anew
     assert counted() == ["0,[]", "1,[苹果]", "1,[苹果]"]
+    (tmp_path / "none.txt").write_text("没有的\n", encoding="utf-8")
+    text = settings.read_text()
+    settings.write_text(text.replace("{brands: brands.txt}", "{a: brands.txt, brands: none.txt}"))
+    assert counted() == ["0,[]"] * 3
+    settings.write_text(text.replace("{brands: brands.txt}", "{brands: brands.txt, a: none.txt}"))
+    assert counted() == ["0,[]", "1,[苹果]", "1,[苹果]"]  # the names changed places
 
 
 @pytest.mark.parametrize(
