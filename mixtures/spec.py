@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
+from mixtures.rehydration import MAX_TIMES
 from pipeline import finished, store
 from pipeline.amounts import Amount
 from pipeline.config import ConfigError, Settings, load, suggestion
@@ -51,10 +52,12 @@ class Source(Settings):
     @classmethod
     def _from_one_on(cls, repeats: str | dict[int, int] | None) -> str | dict[int, int] | None:
         if isinstance(repeats, dict) and (
-            min(repeats, default=0) != 1 or min(repeats.values()) < 1
+            min(repeats, default=0) != 1
+            or min(repeats.values()) < 1
+            or max(repeats.values()) > MAX_TIMES
         ):
             raise ValueError(
-                f"{repeats}: sizes begin at 1, and a document stands at least once, as in "
+                f"{repeats}: sizes begin at 1, and a document stands 1 to {MAX_TIMES} times, as in "
                 "{1: 1, 2: 2, 100: 4}; what is to go, `where: cluster_size < 1000` leaves out"
             )
         return repeats

@@ -7,6 +7,7 @@ corpus on, as stored in `pairs`; of large clusters compared here). Near copies o
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from filters.addresses import domain_keys, split, without_www
+from filters.canonical_urls import canonical
 from pipeline import schema
 from pipeline.corpus import CorpusError, manifest, part_paths
 from pipeline.forgotten import documents, listed, near_copies
@@ -29,9 +32,10 @@ from pipeline.syntax import SqlError, names_in, tree_of
 HEX = re.compile("[0-9a-f]{32}")
 TEXTS_AT_ONCE = 1_024  # whose shingles are made together
 # How documents are named -> the condition on `documents`, over the view "asked" of one column.
+# Addresses are compared as they are, and by the hash of their canonical form.
 CONDITIONS = {
     "ids": "id in (from asked) or content_hash in (from asked)",
-    "urls": "url in (from asked) or canonical_url in (from asked)",
+    "urls": "url in (from asked) or canonical_url in (from asked) or url_hash in (from asked)",
     "domains": "domain in (from asked) or exists "
     "(select 1 from asked where ends_with(domain, '.' || asked.value))",
 }
@@ -56,12 +60,20 @@ def meant(root: Path, how: str, values: Sequence[str], near_ngram: int, threshol
     nulls = 0
     if how == "where":
         condition, values = predicate(values[0]), ()
+        _require_truth(root, condition)
         (row,) = _ask(root, f"select count(*) as n from documents where {condition} is null")
         nulls = row["n"]
     else:
         condition = CONDITIONS[how]
-    columns = "id, content_hash, source, url, canonical_url, domain, num_bytes"
-    named = _ask(root, f"select {columns} from documents where {condition}", values)
+    if how == "urls" and not part_paths(root, "copies"):
+        raise CorpusError(
+            f"{root}: of an older version, which did not keep canonical addresses; call `assay "
+            "prepare` for it again"
+        )
+    columns = "id, content_hash, source, url, canonical_url, url_hash, domain, num_bytes"
+    columns = columns if how == "urls" else columns.replace("url_hash, ", "")
+    asked = [*values, *map(_url_hash, values)] if how == "urls" else values
+    named = _ask(root, f"select {columns} from documents where {condition}", asked)
     of_named = sorted({row["content_hash"] for row in named})
     same = "content_hash in (from asked)"
     copies = _ask(root, f"select {columns} from documents where {same}", of_named)
@@ -81,7 +93,8 @@ def meant(root: Path, how: str, values: Sequence[str], near_ngram: int, threshol
     if how == "ids":
         shown = [row for row in shown if row["why"] != "reject" or row["id"] not in gone]
     shown.sort(key=lambda row: str(row["id"]))
-    unknown = [value for value in values if not _names(shown, how, value)]
+    names = _names(shown, how)
+    unknown = [v for v in values if v not in names and (how != "urls" or _url_hash(v) not in names)]
     return Meant(
         rows=_rows(shown, shingles),
         shown=shown,
@@ -95,14 +108,25 @@ def read_values(path: Path, how: str) -> list[str]:
     """The values of a file, one a line; empty lines and lines that begin with # are left out.
 
     Raises:
-        CorpusError: a line is no id.
+        CorpusError: a line is no id; the file is neither UTF-8 nor UTF-16 with its mark.
     """
+    data = path.read_bytes()
+    marked = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    try:
+        text = data.decode("utf-16" if marked else "utf-8-sig")
+    except UnicodeDecodeError as error:
+        place = data[: error.start].count(b"\n") + 1
+        raise CorpusError(
+            f"{path}, line {place}: not {error.encoding}; `iconv -t utf-8` makes it so"
+        ) from None
     found: dict[str, None] = {}
-    for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+    for number, line in enumerate(text.splitlines(), 1):
         value = line.strip()
         if not value or value.startswith("#"):
             continue
-        if how != "urls":
+        if how == "domains":
+            value = without_www(split(value if "//" in value else f"//{value}")[0]) or value.lower()
+        elif how == "ids":
             value = value.lower()
         if how == "ids" and HEX.fullmatch(value) is None:
             raise CorpusError(
@@ -113,14 +137,26 @@ def read_values(path: Path, how: str) -> list[str]:
     return list(found)
 
 
-def _names(shown: list[dict[str, Any]], how: str, value: str) -> bool:
-    """Whether a value named one of these documents."""
-    fields = {"ids": ("id", "content_hash"), "urls": ("url", "canonical_url")}.get(how, ("domain",))
-    return any(
-        row.get(field) == value or (how == "domains" and str(row.get(field)).endswith(f".{value}"))
-        for row in shown
-        for field in fields
-    )
+def _names(shown: list[dict[str, Any]], how: str) -> set[str]:
+    """All values that would name one of these documents."""
+    if how == "domains":
+        return {key for row in shown for key in domain_keys(row.get("domain") or "")}
+    fields = ("id", "content_hash") if how == "ids" else ("url", "canonical_url", "url_hash")
+    return {row[field] for row in shown for field in fields if row.get(field)}
+
+
+def _url_hash(url: str) -> str:
+    return schema.text_hash(canonical(url).encode()).hex()
+
+
+def _require_truth(root: Path, condition: str) -> None:
+    """Refuse what is neither true nor false: `num_chars` would mean every document."""
+    for row in _ask(root, f"select typeof({condition}) as kind from documents limit 1"):
+        if row["kind"] not in ("BOOLEAN", '"NULL"'):
+            raise SqlError(
+                f"--where is {row['kind']}, neither true nor false; compare it, as in "
+                "`num_chars < 50`"
+            )
 
 
 def _ask(root: Path, sql: str, asked: Sequence[str] = ()) -> list[dict[str, Any]]:
@@ -130,7 +166,7 @@ def _ask(root: Path, sql: str, asked: Sequence[str] = ()) -> list[dict[str, Any]
             connection.register("asked", pa.table({"value": pa.array(asked, pa.string())}))
             rows: list[dict[str, Any]] = connection.sql(sql).to_arrow_table().to_pylist()
             return rows
-    except (duckdb.BinderException, duckdb.CatalogException) as error:
+    except (duckdb.BinderException, duckdb.CatalogException, duckdb.DataError) as error:
         message = str(error).split("\nLINE")[0]
         raise SqlError(
             f'{message} (see the columns with `assay sql {root} "describe documents"`)'

@@ -48,7 +48,10 @@ def forget(argv: list[str]) -> int:
         "--runs", nargs="+", default=["."], metavar="FOLDER", help="where runs lie (default: here)"
     )
     options = parser.parse_args(argv)
-    given = {how: getattr(options, how) for how in (*CONDITIONS, "where") if getattr(options, how)}
+    given = {how: getattr(options, how) for how in (*CONDITIONS, "where")}
+    given = {how: value for how, value in given.items() if value is not None}
+    if not (given.get("where", "all") or "").strip():
+        parser.error("--where is empty; name documents by an expression, or leave it out")
     if given and not (options.reason or "").strip():
         parser.error("give a --reason: it stands in the list and in the receipt")
     found = None
@@ -62,8 +65,10 @@ def forget(argv: list[str]) -> int:
     if not options.delete:
         print("nothing was changed; --delete does it" if found and len(found.rows) else "")
         return 0
+    if found is not None and not len(found.rows):
+        return 0 if found.before else 1  # as grep: a script sees that nothing was meant
     root = store.folder(options.corpus)
-    if found is not None and len(found.rows):
+    if found is not None:
         with locked(root):
             ngram = near_settings(finished.standing(root))[0]
             forgotten.add(root, found.rows, options.reason.strip(), ngram)

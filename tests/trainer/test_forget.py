@@ -24,6 +24,7 @@ from mixtures.loader import Loader
 from mixtures.plan import make_plan
 from pipeline import corpus, forgotten
 from pipeline.files import read_json, write_json
+from pipeline.to_forget import read_values
 from trainer import cli
 
 SOAK = os.environ.get("ASSAY_SOAK") == "1"
@@ -295,6 +296,9 @@ def test_later_ingest_is_bound(folder: Path) -> None:
         (["--ids", "bad.txt", "--reason", "x"], "bad.txt, line 2: 'zz' is no id; expected 32 hex"),
         (["--where", "no_such = 1", "--reason", "x"], '"no_such" not found'),
         (["--where", "1; select 2", "--reason", "x"], "one expression"),
+        (["--where", "num_chars", "--reason", "x"], "--where is BIGINT, neither true nor false"),
+        (["--where", "source", "--reason", "x"], "--where is VARCHAR, neither true nor false"),
+        (["--ids", "latin.txt", "--reason", "x"], "latin.txt, line 2: not utf-8"),
     ],
 )
 def test_mistakes_are_named(
@@ -303,6 +307,7 @@ def test_mistakes_are_named(
 ) -> None:  # fmt: skip
     monkeypatch.chdir(tmp_path)
     Path("bad.txt").write_text(f"{'a' * 32}\nzz\n")
+    Path("latin.txt").write_bytes(b"# list\n\xe9\n")
     assert cli.main(["forget", str(made / "corpus"), *arguments]) == 2
     assert message in capsys.readouterr().err
 
@@ -317,3 +322,21 @@ def test_by_domain_address_and_expression(folder: Path, capsys: pytest.CaptureFi
     with pytest.raises(SystemExit):
         cli.main(["forget", str(root), "--urls", str(folder / "urls.txt")])
     assert "give a --reason" in capsys.readouterr().err
+    for nothing in (["--urls", str(folder / "urls.txt")], ["--where", "null"]):
+        assert cli.main(["forget", str(root), *nothing, "--reason", "x", "--delete"]) == 1
+        assert "left to be taken out" not in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        cli.main(["forget", str(root), "--where", "", "--reason", "x", "--delete"])
+    assert "--where is empty" in capsys.readouterr().err
+
+
+def test_files_of_values(tmp_path: Path) -> None:
+    path, number = tmp_path / "values.txt", "A" * 32
+    for data in (f"\ufeff{number}\r\n# no\n".encode(), f"{number}\n\n".encode("utf-16")):
+        path.write_bytes(data)
+        assert read_values(path, "ids") == [number.lower()]
+    path.write_text(
+        "Secret.Example.ORG.\nhttps://near.example.net/x\nwww.copy.example.net\nlocal\n"
+    )
+    names = ["secret.example.org", "near.example.net", "copy.example.net", "local"]
+    assert read_values(path, "domains") == names
