@@ -199,7 +199,7 @@ def require_documents(prepared: Prepared) -> None:
         ConfigError: every record was rejected; names the reasons.
     """
     totals = prepared.manifest["stages"]["ingest"]["totals"]
-    if totals["kept"] == 0:
+    if totals["kept"] == 0 and not totals.get("forgotten"):
         raise ConfigError(
             f"{prepared.root}: {counted(totals['records'], 'record')}, none of which became a "
             f"document; reasons: {totals['reasons']}; see "

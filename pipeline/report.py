@@ -12,9 +12,11 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
+
 from pipeline import store
 from pipeline.amounts import counted
-from pipeline.corpus import manifest
+from pipeline.corpus import manifest, part_paths
 from pipeline.files import file_hash, read_sealed, write_sealed
 from pipeline.sql import ask
 
@@ -53,8 +55,12 @@ def funnel(root: Path) -> list[dict[str, Any]]:
     fates = _fates(root) if ingest["documents"] else []
     sources = [item["source"] for item in found["settings"]["inputs"]]
     silent = [source for source in sources if source not in {fate["source"] for fate in fates}]
-    rows += _silent(root, silent, sampled=ingest["not_sampled"] > 0)
     forgotten = ingest.get("forgotten", 0)
+    had = _sources(root) if silent and forgotten else set()
+    for source in sorted(had.intersection(silent)):
+        rows.append(_row(f"of source {source}", 0, None, "its documents were all forgotten"))
+    silent = [source for source in silent if source not in had]
+    rows += _silent(root, silent, sampled=ingest["not_sampled"] > 0)
     if forgotten:
         rows.append(_row("forgotten", -forgotten, None, "see `assay forget`"))
     rows.append(_row("documents", ingest["documents"] - forgotten, ingest["bytes"]))
@@ -102,6 +108,12 @@ def _silent(root: Path, sources: list[str], sampled: bool) -> list[dict[str, Any
         elif not sampled:
             rows.append(_row(f"of source {source}", 0, None, "no record: are its files empty?"))
     return rows
+
+
+def _sources(root: Path) -> set[str]:
+    """Sources of all rows of documents, of which no view shows those that were forgotten."""
+    tables = (pq.read_table(path, columns=["source"]) for path in part_paths(root, "documents"))
+    return {source for table in tables for source in table["source"].unique().to_pylist()}
 
 
 def _asked(root: Path, question: str) -> list[dict[str, Any]]:

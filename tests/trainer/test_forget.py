@@ -290,6 +290,18 @@ def test_later_ingest_is_bound(folder: Path) -> None:
     assert found(root, pieces) == set(), "also not in shards that were cut again"
 
 
+def test_everything_of_a_source_and_everything(folder: Path) -> None:
+    root = folder / "corpus"
+    where = ["--reason", "x", "--delete", "--where"]
+    assert cli.main(["forget", str(root), *where, "source = 'tales-zh'"]) == 0
+    told = assay("report", root).stdout
+    assert "its documents were all forgotten" in told
+    assert "are its files empty" not in told
+    assert cli.main(["forget", str(root), *where, "true"]) == 0
+    assay("prepare", folder / "corpus.yaml", "--workers", "1")
+    assert assay("report", root).stdout.count("its documents were all forgotten") == 2
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
