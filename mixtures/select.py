@@ -86,8 +86,20 @@ def select(mixture: Mixture) -> Selection:
 
 
 def used_corpora(mixture: Mixture) -> dict[str, Path]:
-    """The corpora that sources read, in order of names."""
+    """The corpora that sources read, in order of names.
+
+    Raises:
+        ConfigError: two are one folder.
+    """
     names = sorted({source.corpus for source in mixture.sources.values()})
+    known: dict[Path, str] = {}
+    for name in names:
+        other = known.setdefault(Path(mixture.corpora[name]).resolve(), name)
+        if other != name:
+            raise ConfigError(
+                f"corpora {other!r} and {name!r} are one folder, {mixture.corpora[name]}; name it "
+                "once: several sources may read it"
+            )
     return {name: Path(mixture.corpora[name]) for name in names}
 
 

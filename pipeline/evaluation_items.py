@@ -53,11 +53,6 @@ def versions(settings: Decontaminate) -> list[tuple[str, str, str]]:
     return [(name, file, content_hash(path)) for name, path, file in _files(settings)]
 
 
-def first_items(settings: Decontaminate) -> list[Item]:
-    """The first item of every file: what has no fields is told before anything runs."""
-    return [next(_items(settings, *named)) for named in _files(settings)]
-
-
 def read_items(settings: Decontaminate) -> Iterator[Item]:
     """All items, set by set.
 
@@ -71,10 +66,13 @@ def read_items(settings: Decontaminate) -> Iterator[Item]:
 def _files(settings: Decontaminate) -> Iterator[tuple[str, str, str]]:
     for name, given in settings.sets.items():
         key = f"key `decontaminate.sets.{name}`"
+        known = set()
         for pattern in given.files:
             try:
-                found = list_files(pattern)
-                for path, file in found:
+                for path, file in list_files(pattern):
+                    if path in known:  # matched by a glob before: once
+                        continue
+                    known.add(path)
                     if format_of(path) != "jsonl":
                         raise ConfigError(
                             f"{key}: {path} is no JSONL; write an item a line, as "

@@ -67,7 +67,8 @@ def check(settings: CorpusSettings) -> None:
                 url_lists.table(files)  # what it makes is kept for the workers
         except ValueError as error:
             raise ConfigError(f"key `urls.{key}`: {error}") from None
-    evaluation_items.first_items(settings.decontaminate)
+    for _ in evaluation_items.read_items(settings.decontaminate):
+        pass  # a bad line is told now, not after hours of ingest
     try:
         given.independent_version(settings.heldout)
     except OSError as error:

@@ -32,8 +32,14 @@ def prepared_or_killed(settings: Path, moment: int, told: Path) -> bool:
 
 
 def _run(settings: Path, moment: int, told: Path) -> None:
-    real = os.replace
-    left = moment
+    die_at_rename(moment, told)
+    prepare._run = run_stages  # type: ignore[assignment]
+    prepare.prepare(load_corpus(settings), runners.Chosen("inline", 1))
+
+
+def die_at_rename(moment: int, told: Path) -> None:
+    """Let this process kill itself at the moment of that number; `told` has a line of it."""
+    real, left = os.replace, moment
 
     def replace(temporary: str, path: str) -> None:
         nonlocal left
@@ -49,8 +55,6 @@ def _run(settings: Path, moment: int, told: Path) -> None:
                 os.kill(os.getpid(), signal.SIGKILL)
 
     files.os.replace = replace  # type: ignore[assignment]
-    prepare._run = run_stages  # type: ignore[assignment]
-    prepare.prepare(load_corpus(settings), runners.Chosen("inline", 1))
 
 
 def run_stages(job: Job, *_: object) -> None:

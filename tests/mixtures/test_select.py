@@ -138,6 +138,14 @@ def test_a_corpus_that_does_not_know_its_copies(tmp_path: Path, level: str) -> N
     assert choose(tmp_path, {"all": {"from": "web"}}, unique="exact").counts[0].documents == 1
 
 
+def test_one_folder_under_two_names(tmp_path: Path) -> None:
+    make(tmp_path, Tiny([Doc("a"), Doc("b")]))
+    (tmp_path / "link").symlink_to(tmp_path / "web")
+    sources = {name: {"from": name} for name in ("link", "web")}
+    with pytest.raises(ConfigError, match=r"'link' and 'web' are one folder, .*; name it once"):
+        choose(tmp_path, sources, corpora={"web": "web", "link": "link"})
+
+
 def test_exact_copies_across_corpora(tmp_path: Path) -> None:
     web = Tiny([Doc("same"), Doc("web only")], name="web")
     books = Tiny([Doc("same", source="book"), Doc("book only", source="book")], name="books")

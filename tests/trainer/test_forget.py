@@ -5,12 +5,12 @@ from __future__ import annotations
 import gzip
 import io
 import json
-import multiprocessing
 import os
 import shutil
 import signal
 from pathlib import Path
 
+import kills
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -28,7 +28,7 @@ from pipeline.to_forget import read_values
 from trainer import cli
 
 SOAK = os.environ.get("ASSAY_SOAK") == "1"
-FORKS = multiprocessing.get_context("forkserver")
+FORKS = kills.FORKS
 MIXTURE = """corpora: {web: corpus}
 sequence_length: 64
 edits: [privacy]
@@ -222,24 +222,8 @@ def state(root: Path) -> dict[str, str]:
     return found
 
 
-def _killed(folder: Path, moment: int) -> None:
-    """Forget, and die at a rename: before it, in the middle of the file, after it."""
-    from pipeline import files
-
-    real, left = os.replace, moment
-
-    def replace(temporary: str, path: str) -> None:
-        nonlocal left
-        for half in ("before", "middle", "after"):
-            left -= 1
-            if half == "after":
-                real(temporary, path)
-            if left == 0:
-                if half == "middle":
-                    os.truncate(temporary, os.path.getsize(temporary) // 2)
-                os.kill(os.getpid(), signal.SIGKILL)
-
-    files.os.replace = replace  # type: ignore[assignment]
+def _killed(folder: Path, moment: int, told: Path) -> None:
+    kills.die_at_rename(moment, told)
     forget(folder, *GONE)
 
 
@@ -248,7 +232,7 @@ def test_kill_and_call_again(made: Path, tmp_path: Path, moment: int) -> None:
     whole = Path(shutil.copytree(made, tmp_path / "whole" / "forget", symlinks=True))
     assert forget(whole, *GONE) == 0
     folder = Path(shutil.copytree(made, tmp_path / "killed" / "forget", symlinks=True))
-    process = FORKS.Process(target=_killed, args=(folder, moment))
+    process = FORKS.Process(target=_killed, args=(folder, moment, tmp_path / "told"))
     process.start()
     process.join()
     assert process.exitcode in (0, -signal.SIGKILL)
