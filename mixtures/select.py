@@ -1,7 +1,7 @@
 """SQL to rows: which documents each source of a mixture gets.
 
-`candidates` asks the corpora, `copies` decides which copy of a text stays; here the sources are
-held against each other, and every document that goes is counted with its reason.
+`walk` says which documents stay; here they are found in the shards of their corpora, their edits
+made, and every document that goes is counted with its reason.
 """
 
 from __future__ import annotations
@@ -16,19 +16,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from mixtures.candidates import Unclaimed, candidates, forgotten_hashes, heldout_hashes
-from mixtures.copies import first_of_each, preferred_order, without_near
+from mixtures.candidates import Unclaimed
 from mixtures.edited import Changes, apply
 from mixtures.packing import Documents
 from mixtures.rehydration import times
 from mixtures.spec import Mixture, Source
 from mixtures.tokens import TokenShards, tokenizer_of
+from mixtures.walk import Walk, walk
 from pipeline import finished
 from pipeline.amounts import counted
 from pipeline.config import ConfigError
 from pipeline.corpus import part_paths
 from pipeline.files import part_number
-from pipeline.linked import linked
 
 
 @dataclass(frozen=True)
@@ -103,54 +102,54 @@ def used_corpora(mixture: Mixture) -> dict[str, Path]:
     return {name: Path(mixture.corpora[name]) for name in names}
 
 
+def left(
+    mixture: Mixture, name: str, walked: Walk, root: Path, tokenizer: str
+) -> tuple[Documents, Changes]:
+    """The documents of a source that stay, as its edits leave them, each once.
+
+    Raises:
+        ConfigError: none stays.
+    """
+    source = mixture.sources[name]
+    mine = walked.owner == list(mixture.sources).index(name)
+    chosen = locate(root, tokenizer, walked.rows.filter(pa.array(mine & walked.kept)))
+    if not len(chosen):
+        selected = int(mine.sum())
+        which = f"{selected} of corpus {source.corpus!r}, all copies of others"
+        raise ConfigError(
+            f"source {name!r} has no document left: `where: {source.where}` selects "
+            f"{which if selected else f'none of corpus {source.corpus!r}'}; try the "
+            f'predicate with `assay sql {root} "select count(*) from documents where ..."`'
+        )
+    chosen, changes = apply(root, tokenizer, mixture.edits, chosen)
+    if not len(chosen):
+        raise ConfigError(
+            f"source {name!r} has no document left: its edits ({', '.join(mixture.edits)}) "
+            f"leave nothing of all {changes.emptied}; name fewer edits, or widen its `where`"
+        )
+    return chosen, changes
+
+
 def _select(
     mixture: Mixture, roots: dict[str, Path], states: dict[Path, finished.State]
 ) -> Selection:
     tokenizer = tokenizer_of(list(roots.values()))
-    excluded = heldout_hashes([Path(root) for root in mixture.corpora.values()])
-    forgotten = forgotten_hashes([Path(root) for root in mixture.corpora.values()])
-    found = [candidates(mixture, name, excluded, forgotten) for name in roots]
-    rows = pa.concat_tables([f.rows for f in found], promote_options="permissive").combine_chunks()
-    claims = _claims(mixture, rows)
-    overlap = _overlap(mixture, claims, rows)
-    owner = claims.argmax(axis=0) if rows.num_rows else np.zeros(0, np.int64)
-
-    order = preferred_order(rows, mixture.prefer)
-    kept = first = first_of_each(rows["copy"], order)
-    if mixture.unique == "near":
-        corpora = list(roots.values())
-        pairs = linked(corpora) if len(corpora) > 1 else corpora[0]
-        kept = without_near(pairs, rows["content_hash"], first, order)
-
+    walked = walk(mixture, roots)
     documents, counts = {}, []
     for at, (name, source) in enumerate(mixture.sources.items()):
-        mine = owner == at
-        chosen = locate(roots[source.corpus], tokenizer, rows.filter(pa.array(mine & kept)))
-        if not len(chosen):
-            selected = int(mine.sum())
-            which = f"{selected} of corpus {source.corpus!r}, all copies of others"
-            raise ConfigError(
-                f"source {name!r} has no document left: `where: {source.where}` selects "
-                f"{which if selected else f'none of corpus {source.corpus!r}'}; try the "
-                f'predicate with `assay sql {roots[source.corpus]} "select count(*) from documents '
-                'where ..."`'
-            )
-        chosen, changes = apply(roots[source.corpus], tokenizer, mixture.edits, chosen)
-        if not len(chosen):
-            raise ConfigError(
-                f"source {name!r} has no document left: its edits ({', '.join(mixture.edits)}) "
-                f"leave nothing of all {changes.emptied}; name fewer edits, or widen its `where`"
-            )
+        mine = walked.owner == at
+        chosen, changes = left(mixture, name, walked, roots[source.corpus], tokenizer)
         distinct = len(chosen)
         if source.repeats is not None:
-            chosen = chosen.take(np.repeat(np.arange(distinct), _times(source, chosen, rows)))
+            repeated = _times(source, chosen, walked.rows)
+            chosen = chosen.take(np.repeat(np.arange(distinct), repeated))
         documents[name] = chosen
         counts.append(
             SourceCounts(
                 name=name,
                 claimed=int(mine.sum()),
-                copies=int((mine & ~first).sum()),
-                near=int((mine & first & ~kept).sum()),
+                copies=int((mine & ~walked.first).sum()),
+                near=int((mine & walked.first & ~walked.kept).sum()),
                 documents=distinct,
                 times=len(chosen),
                 num_tokens=int(chosen.num_tokens.sum()),
@@ -162,9 +161,9 @@ def _select(
         tokenizer=tokenizer,
         documents=documents,
         counts=tuple(counts),
-        heldout=sum(f.heldout for f in found),
-        overlap=overlap,
-        unclaimed=tuple(row for f in found for row in f.unclaimed),
+        heldout=sum(f.heldout for f in walked.found),
+        overlap=walked.overlap,
+        unclaimed=tuple(row for f in walked.found for row in f.unclaimed),
         states=states,
     )
 
@@ -177,26 +176,6 @@ def _times(source: Source, chosen: Documents, rows: pa.Table) -> np.ndarray:
     order = np.argsort(ids, kind="stable")
     places = order[np.searchsorted(ids[order], chosen.id.view("S16"))]
     return times(source.repeats, np.asarray(rows["cluster_size"])[places])
-
-
-def _claims(mixture: Mixture, rows: pa.Table) -> np.ndarray:
-    """Which sources select which rows: bool [num_sources, num_rows]."""
-    columns = [rows[f"where_{at}"].fill_null(False) for at in range(len(mixture.sources))]
-    return np.stack([np.asarray(column) for column in columns])
-
-
-def _overlap(mixture: Mixture, claims: np.ndarray, rows: pa.Table) -> int:
-    (twice,) = np.nonzero(claims.sum(axis=0) > 1)
-    if len(twice) and mixture.overlap == "error":
-        names = [
-            name for name, claim in zip(mixture.sources, claims[:, twice[0]], strict=True) if claim
-        ]
-        raise ConfigError(
-            f"{counted(len(twice), 'document')} selected by more than one source, for instance "
-            f"{rows['id'][int(twice[0])].as_py()} by {' and '.join(names)}; make their `where` "
-            "exclude each other, or give them to the first with `overlap: first`"
-        )
-    return len(twice)
 
 
 def locate(root: Path, tokenizer: str, rows: pa.Table) -> Documents:

@@ -1,0 +1,78 @@
+"""The documents that the sources of a mixture select, held against each other.
+
+`candidates` asks the corpora, `copies` decides which copy of a text stays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from mixtures.candidates import Candidates, candidates, forgotten_hashes, heldout_hashes
+from mixtures.copies import first_of_each, preferred_order, without_near
+from mixtures.spec import Mixture
+from pipeline.amounts import counted
+from pipeline.config import ConfigError
+from pipeline.linked import linked
+
+
+@dataclass(frozen=True)
+class Walk:
+    """All documents that some source selects, walked in `prefer` order: columns of equal length."""
+
+    rows: pa.Table  # of `Candidates`, of all corpora
+    owner: np.ndarray  # int64: number of the source that has the document
+    order: np.ndarray  # int64: row numbers, the most preferred first
+    first: np.ndarray  # bool: it is the first of its copies
+    kept: np.ndarray  # bool: ... and no near duplicate of one that stays
+    found: tuple[Candidates, ...]  # of each corpus
+    overlap: int  # documents that several sources select
+
+
+def walk(mixture: Mixture, roots: dict[str, Path]) -> Walk:
+    """Which documents the sources of a mixture get, and which copies of them stay.
+
+    Raises:
+        ConfigError: a predicate is NULL for some document, or two sources select one document.
+    """
+    excluded = heldout_hashes([Path(root) for root in mixture.corpora.values()])
+    forgotten = forgotten_hashes([Path(root) for root in mixture.corpora.values()])
+    found = tuple(candidates(mixture, name, excluded, forgotten) for name in roots)
+    rows = pa.concat_tables([f.rows for f in found], promote_options="permissive").combine_chunks()
+    claims = _claims(mixture, rows)
+    overlap = _overlap(mixture, claims, rows)
+    owner = claims.argmax(axis=0) if rows.num_rows else np.zeros(0, np.int64)
+    order = preferred_order(rows, mixture.prefer)
+    kept = first = first_of_each(rows["copy"], order)
+    if mixture.unique == "near":
+        kept = without_near(pairs_of(roots), rows["content_hash"], first, order)
+    return Walk(rows, owner, order, first, kept, found, overlap)
+
+
+def pairs_of(roots: dict[str, Path]) -> Path:
+    """The folder with the verified pairs of all these corpora."""
+    corpora = list(roots.values())
+    return linked(corpora) if len(corpora) > 1 else corpora[0]
+
+
+def _claims(mixture: Mixture, rows: pa.Table) -> np.ndarray:
+    """Which sources select which rows: bool [num_sources, num_rows]."""
+    columns = [rows[f"where_{at}"].fill_null(False) for at in range(len(mixture.sources))]
+    return np.stack([np.asarray(column) for column in columns])
+
+
+def _overlap(mixture: Mixture, claims: np.ndarray, rows: pa.Table) -> int:
+    (twice,) = np.nonzero(claims.sum(axis=0) > 1)
+    if len(twice) and mixture.overlap == "error":
+        names = [
+            name for name, claim in zip(mixture.sources, claims[:, twice[0]], strict=True) if claim
+        ]
+        raise ConfigError(
+            f"{counted(len(twice), 'document')} selected by more than one source, for instance "
+            f"{rows['id'][int(twice[0])].as_py()} by {' and '.join(names)}; make their `where` "
+            "exclude each other, or give them to the first with `overlap: first`"
+        )
+    return len(twice)
