@@ -189,20 +189,42 @@ def _ask(mixture: Mixture, corpus: str, reading: dict[int, str]) -> Iterator[pa.
             columns.append(f"({column}) is null as null_{at}_{number}")
     for at, expression in enumerate(mixture.prefer):
         columns.append(f"{predicate(split_direction(expression)[0])} as prefer_{at}")
-    named = f"(select {text_literal(corpus)} as corpus)"  # a column that `prefer` may speak of
-    query = f"select {', '.join(columns)} from documents, {named} as named"
     root = Path(mixture.corpora[corpus])
+    query = f"select {', '.join(columns)} from {asked_of(corpus)}"
     try:
         with ask(root, query, macros={}, timeout_seconds=TIMEOUT_SECONDS) as batches:
             yield pa.Table.from_batches([], batches.schema)
             for batch in batches:
                 yield pa.Table.from_batches([batch])
     except SqlError as error:
-        message = str(error).split("\nLINE")[0].strip()  # not our query around their predicate
-        raise ConfigError(
-            f"the mixture cannot ask corpus {corpus!r}: {message} (see its columns with "
-            f'`assay sql {root} "describe documents"`)'
-        ) from None
+        raise ConfigError(_mistake(mixture, corpus, reading, error)) from None
+
+
+def asked_of(corpus: str) -> str:
+    """What the predicates of a mixture are asked of: the documents, and the column `corpus`."""
+    return f"documents, (select {text_literal(corpus)} as corpus) as named"
+
+
+def _mistake(mixture: Mixture, corpus: str, reading: dict[int, str], error: SqlError) -> str:
+    """The key that a corpus refuses: each is asked alone, until one fails."""
+    root, key = Path(mixture.corpora[corpus]), "the mixture"
+    expressions = {f"sources.{n}.where": mixture.sources[n].where for n in reading.values()}
+    expressions |= {f"prefer`, `{e}": split_direction(e)[0] for e in mixture.prefer}
+    for name, expression in expressions.items():
+        boolean = "::boolean" if name.endswith(".where") else ""
+        query = f"select count({predicate(expression)}{boolean}) from {asked_of(corpus)}"
+        try:
+            with ask(root, query, macros={}, timeout_seconds=TIMEOUT_SECONDS) as batches:
+                batches.read_all()
+        except SqlError as alone:
+            key, error = f"key `{name}`", alone
+            break
+    lines = str(error).split("\n")  # without our query around their predicate, and its caret
+    shown = [line for line in lines if not line.startswith("LINE ") and line.strip(" ^")]
+    return (
+        f"{key}: corpus {corpus!r} cannot be asked: {'; '.join(shown)} (see its columns with "
+        f'`assay sql {root} "describe documents"`)'
+    )
 
 
 def _nulls(batch: pa.Table, at: int, name: str, where: str) -> Counter[tuple[str, str, str]]:

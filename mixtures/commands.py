@@ -1,4 +1,5 @@
-"""`assay mix`: the plan before anything runs. `assay sql`: the rows of a mixture as a table."""
+"""`assay mix`: the plan before anything runs. `assay sql`: the rows of a mixture as a table.
+`assay inspect`: why a mixture takes a document."""
 
 from __future__ import annotations
 
@@ -11,10 +12,12 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from mixtures.explain import explain
 from mixtures.packed import read_packed
 from mixtures.plan import Plan, plan_selection
 from mixtures.select import Selection, select
 from mixtures.spec import load_mixture
+from pipeline import inspect as inspection
 from pipeline import sql_commands
 from pipeline.amounts import counted, parse_amount
 from pipeline.config import ConfigError
@@ -62,6 +65,10 @@ def mix(argv: list[str]) -> int:
 
 def sql(argv: list[str]) -> int:
     return sql_commands.main(argv, {"selected": selected})
+
+
+def inspect(argv: list[str]) -> int:
+    return inspection.main(argv, explain)
 
 
 def selected(connection: duckdb.DuckDBPyConnection, mixture_path: str) -> str:

@@ -76,12 +76,15 @@ def select(mixture: Mixture) -> Selection:
         ChangedError: a corpus changed meanwhile.
         CorpusError: a file of one is damaged.
     """
-    roots = used_corpora(mixture)
-    states = {root: finished.begin(root) for root in roots.values()}
-    with contextlib.ExitStack() as stack:
-        for root, state in states.items():
-            stack.enter_context(finished.unchanged(root, state))
-        return _select(mixture, roots, states)
+    try:
+        roots = used_corpora(mixture)
+        states = {root: finished.begin(root) for root in roots.values()}
+        with contextlib.ExitStack() as stack:
+            for root, state in states.items():
+                stack.enter_context(finished.unchanged(root, state))
+            return _select(mixture, roots, states)
+    except ConfigError as error:
+        raise ConfigError(mixture.told(error)) from None
 
 
 def used_corpora(mixture: Mixture) -> dict[str, Path]:

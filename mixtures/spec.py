@@ -8,14 +8,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints, field_validator, model_validator
+from pydantic import Field, PrivateAttr, StringConstraints, field_validator, model_validator
 
+from mixtures.copies import split_direction
 from mixtures.rehydration import MAX_TIMES
 from pipeline import finished, store
 from pipeline.amounts import Amount
 from pipeline.config import ConfigError, Settings, load, suggestion
 from pipeline.corpus import manifest
 from pipeline.objects import is_url
+from pipeline.predicates import predicate
+from pipeline.syntax import SqlError
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 Unique = Literal["none", "url", "exact", "folded", "near"]
@@ -35,6 +38,13 @@ class Phase(Settings):
     weights: dict[str, float] = Field(default_factory=dict)
 
 
+def _require_predicate(expression: str) -> None:
+    try:
+        predicate(expression)
+    except SqlError as error:
+        raise ValueError(str(error)) from None
+
+
 class Source(Settings):
     """One source: the documents of a corpus that a predicate selects."""
 
@@ -47,6 +57,12 @@ class Source(Settings):
     # PRESETS, or {size from which: times}. An epoch holds them all
     repeats: Literal["fineweb2"] | dict[int, int] | None = None
     missing: Literal["keep", "drop"] | None = None  # documents for which `where` is NULL
+
+    @field_validator("where")
+    @classmethod
+    def _is_a_predicate(cls, where: str) -> str:
+        _require_predicate(where)
+        return where
 
     @field_validator("repeats")
     @classmethod
@@ -75,6 +91,14 @@ class Mixture(Settings):
     sources: dict[Name, Source] = Field(min_length=1)
     overlap: Literal["error", "first"] = "error"  # a document that two sources select
     phases: tuple[Phase, ...] = ()
+    _file: str = PrivateAttr("")  # where it was read from, for messages
+
+    @field_validator("prefer")
+    @classmethod
+    def _are_expressions(cls, prefer: tuple[str, ...]) -> tuple[str, ...]:
+        for expression in prefer:
+            _require_predicate(split_direction(expression)[0])
+        return prefer
 
     @model_validator(mode="after")
     def _corpora_are_known(self) -> Mixture:
@@ -101,6 +125,10 @@ class Mixture(Settings):
         if len(set(names)) < len(names):
             raise ValueError("a name stands twice; name each once")
         return names
+
+    def told(self, message: object) -> str:
+        """A message about this mixture, with its file before it."""
+        return f"{self._file}: {message}" if self._file else str(message)
 
     def weights(self) -> dict[str, float]:
         """Requested share of each source; they sum to 1."""
@@ -148,4 +176,6 @@ def load_mixture(path: str | Path) -> Mixture:
             )
     for name in dict.fromkeys(source.corpus for source in mixture.sources.values()):
         _require_edits(path, mixture, name, Path(corpora[name]))
-    return mixture.model_copy(update={"corpora": corpora})
+    found = mixture.model_copy(update={"corpora": corpora})
+    found._file = str(path)
+    return found

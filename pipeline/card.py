@@ -39,7 +39,8 @@ LIMITS = (
 )
 EDITS = """
 select name, kind, count(*) as edits, count(distinct id) as documents,
-       sum("end" - "start")::bigint as bytes from edits group by all order by name, edits desc"""
+       sum(end_byte - start_byte)::bigint as bytes
+from edits group by all order by name, edits desc"""
 
 
 def main(argv: list[str]) -> int:

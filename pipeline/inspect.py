@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,27 +22,37 @@ from pipeline.seeing import decisions
 from pipeline.seeing.document import MAX_OTHERS, show
 from pipeline.sql import connect
 
-ID = re.compile(r"[0-9a-fA-F]{6,32}")  # of a document, content or reject, or its beginning
+ID_DIGITS = 32
+# Of a document, content or reject, or its beginning.
+ID = re.compile(rf"[0-9a-fA-F]{{6,{ID_DIGITS}}}")
 EXAMPLE = """examples:
   assay inspect runs/web 3f9a1c
   assay inspect runs/web https://example.org/page
   assay inspect runs/web "a phrase of its text" --json
+  assay inspect runs/web 3f9a1c --mixture mixture.yaml     why that takes it, or leaves it out
 
 ID is an id or content_hash, or its first 6 digits or more; also the id of a reject."""
 
 Row = dict[str, Any]
+Explain = Callable[[str, Path, Row], list[str]]  # (mixture.yaml, corpus, what `inspect` found)
 
 
-def main(argv: list[str]) -> int:
+def main(argv: list[str], explain: Explain) -> int:
+    """`explain` is of an upper layer: it says what a mixture does with a document."""
     parser = argparse.ArgumentParser(
         prog="assay inspect", epilog=EXAMPLE, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("corpus", help="folder or URL of a corpus")
     parser.add_argument("what", help="id, content_hash, address, or words of the text")
+    parser.add_argument("--mixture", metavar="FILE", help="say also why that takes it, or does not")
     parser.add_argument("--json", action="store_true", help="everything, as one JSON object")
     options = parser.parse_args(argv)
     with reading(options.corpus) as root:
         found = inspect(root, options.what)
+        if options.mixture and "reject" in found:
+            raise CorpusError(f"{options.what!r} is a reject: no mixture can take it")
+        if options.mixture:
+            found["mixture"] = explain(options.mixture, root, found)
     if options.json:
         print(json.dumps(found, ensure_ascii=False, indent=1, default=str))
     else:
@@ -103,12 +114,15 @@ def _find(connection: duckdb.DuckDBPyConnection, what: str) -> tuple[str, list[R
         if len({m["content_hash"] for m in matches}) > 1:
             listed = "\n".join(f"  id {m['id']}  content_hash {m['content_hash']}" for m in matches)
             raise CorpusError(f"{what!r} begins more than one id; give more digits:\n{listed}")
-        if matches or _rejects(connection, what):
+        if matches or _rejects(connection, what) or len(what) == ID_DIGITS:
             return "id", matches
     matches = _matches(connection, "url = $1 or canonical_url = $1", what)
     if matches:
         return "address", matches
-    return "text", _matches(connection, "contains(text, $1)", what)
+    how = "text"
+    if ID.fullmatch(what):
+        how += f": no id or content_hash begins with {what}"
+    return how, _matches(connection, "contains(text, $1)", what)
 
 
 def _matches(connection: duckdb.DuckDBPyConnection, where: str, value: str) -> list[Row]:
@@ -131,12 +145,12 @@ def _edits(connection: duckdb.DuckDBPyConnection, row: Row) -> list[Row]:
     """What a mixture may change in the text, stage by stage, with what stands there now."""
     found = _rows(
         connection,
-        'select \'edits/\' || name as stage, kind, "start", "end", replacement from edits '
+        "select 'edits/' || name as stage, kind, start_byte, end_byte, replacement from edits "
         "where id = ? order by all",
         [row["id"]],
     )
     data = row["text"].encode()
-    return [edit | {"text": data[edit["start"] : edit["end"]].decode()} for edit in found]
+    return [edit | {"text": data[edit["start_byte"] : edit["end_byte"]].decode()} for edit in found]
 
 
 def _reject(root: Path, connection: duckdb.DuckDBPyConnection, what: str) -> Row:
@@ -147,7 +161,8 @@ def _reject(root: Path, connection: duckdb.DuckDBPyConnection, what: str) -> Row
     if not rows:
         raise CorpusError(
             f"{root}: no document or reject is meant by {what!r}; give an id or content_hash (6 "
-            "digits or more), an address with ://, or words exactly as they stand in the text"
+            "digits or more), an address with ://, or words exactly as they stand in the text "
+            "(some, where it is no id: 32 digits are never looked for in texts)"
         )
     return {"reject": rows[0], "again": read_again(root, rows[0])}
 

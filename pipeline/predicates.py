@@ -31,10 +31,28 @@ def predicate(expression: str) -> str:
         SqlError: not one expression, or with modifiers, subqueries, aggregates, windows, or
             functions whose value is not determined by the document.
     """
+    return f"({_printed(_expression_tree(expression))})"
+
+
+def conjuncts(expression: str) -> list[str]:
+    """What `and` joins in a predicate, each as SQL: all must be true."""
     tree = _expression_tree(expression)
+    root = tree["statements"][0]["node"]
+    found, left = [], list(root["select_list"])
+    while left:
+        node = left.pop(0)
+        if node.get("type") == "CONJUNCTION_AND":
+            left = node["children"] + left
+            continue
+        root["select_list"] = [node]
+        found.append(_printed(tree))
+    return found
+
+
+def _printed(tree: dict[str, Any]) -> str:
     text = parser().execute("select json_deserialize_sql(?::json)", [json.dumps(tree)]).fetchone()
     assert text is not None
-    return f"({str(text[0]).removeprefix('SELECT ')})"
+    return str(text[0]).removeprefix("SELECT ")
 
 
 def predicate_columns(expression: str) -> list[str]:

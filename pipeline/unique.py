@@ -7,7 +7,7 @@ verified here, among the contents that were asked for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +35,27 @@ def near_unique(root: Path, contents: pa.Array) -> npt.NDArray[np.bool_]:
         order = np.argsort(places)
         keep[places] = keep_unique_by_shingles(order, hashes, offsets - offsets[0], threshold)
     return keep
+
+
+def partners(root: Path, content: bytes, others: Sequence[bytes]) -> dict[bytes, float]:
+    """Those of `others` (distinct) that form a verified pair with a content, and their Jaccard."""
+    pairs, wanted = _read(root, "pairs", schema.PAIRS), set(others)
+    found: dict[bytes, float] = {}
+    for here, there in (("a", "b"), ("b", "a")):
+        mine = pairs.filter(pc.equal(pairs[here], pa.scalar(content, schema.HASH)))
+        both = zip(mine[there].to_pylist(), mine["jaccard"].to_pylist(), strict=True)
+        found |= {other: jaccard for other, jaccard in both if other in wanted}
+    threshold = manifest(root)["settings"]["near"]["threshold"]
+    for places, shingles in _large_clusters(root, pa.array([content, *others], schema.HASH)):
+        (at,) = np.nonzero(places == 0)
+        if len(at):
+            ours = np.asarray(shingles[int(at[0])].values)
+            for place, theirs in zip(places.tolist(), shingles, strict=True):
+                shared = len(np.intersect1d(ours, np.asarray(theirs.values)))
+                jaccard = shared / (len(ours) + len(theirs.values) - shared)
+                if place and jaccard >= threshold:
+                    found[others[place - 1]] = jaccard
+    return found
 
 
 def _large_clusters(

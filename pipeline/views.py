@@ -216,9 +216,11 @@ def _plain(table: str, columns: pa.Schema) -> View:
 
 
 def edits(corpus: Corpus) -> str:
-    """The edits of all editors; `name` is what a mixture calls them by."""
+    """The edits of all editors; `name` is what a mixture calls them by. `end` is a word of SQL, so
+    places have other names here than on the disk."""
+    called = {"start": "start_byte", "end": "end_byte"}
     columns = ", ".join(
-        f"{_shown(schema.EDITS, name)} as {quoted(name)}" for name in schema.EDITS.names
+        f"{_shown(schema.EDITS, name)} as {called.get(name, name)}" for name in schema.EDITS.names
     )
     tables = {name: f"edits/{name}" for name in corpus.manifest.get("edits", ())} or {"": "edits"}
     return " union all ".join(

@@ -24,7 +24,7 @@ from pipeline import disk
 VERBS: dict[str, tuple[str, str]] = {
     "prepare": ("pipeline.commands:prepare", "raw files to a measured, tokenized corpus"),
     "sql": ("mixtures.commands:sql", "ask a corpus with one SELECT"),
-    "inspect": ("pipeline.inspect:main", "one document with all that is known about it"),
+    "inspect": ("mixtures.commands:inspect", "one document with all that is known about it"),
     "sample": ("pipeline.seeing.sample:main", "random documents that a predicate keeps and drops"),
     "review": ("pipeline.seeing.review:main", "label documents by hand, blind, key by key"),
     "compare": ("pipeline.seeing.compare:main", "what is new, gone and other in a second corpus"),

@@ -30,7 +30,16 @@ from filters.presets.left_out import LEFT_OUT
 from filters.presets.map_neo import MAP_NEO
 from filters.presets.nemo_curator import NEMO_CURATOR
 from filters.presets.refinedweb import DCLM, REFINEDWEB
-from filters.presets.rules import PROSE_GROUPS, Bound, Rule, by_language, of_prose, passes
+from filters.presets.rules import (
+    PROSE_GROUPS,
+    WITHOUT_RULES,
+    Bound,
+    Rule,
+    by_language,
+    in_force,
+    of_prose,
+    passes,
+)
 from filters.presets.zyda import ZYDA
 
 __all__ = [
@@ -44,6 +53,8 @@ __all__ = [
     "Rule",
     "expression",
     "first_reason",
+    "in_force",
+    "judges",
     "needs",
     "of_prose",
     "reads",
@@ -128,8 +139,13 @@ def first_reason(preset: str) -> str:
     return f"case {' '.join(cases)} end"
 
 
+def judges(preset: str, kind: str) -> bool:
+    """Whether a preset has rules for a kind of source."""
+    return preset in FAITHFUL or kind not in WITHOUT_RULES  # datatrove knows no kinds
+
+
 def _of_kinds(preset: str, sql: str) -> str:
-    return sql if preset in FAITHFUL else of_prose(sql)  # datatrove knows no kinds
+    return sql if preset in FAITHFUL else of_prose(sql)
 
 
 def needs(preset: str) -> set[str]:

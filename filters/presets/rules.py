@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 HAN_PER_WORD = 1.6  # characters of a Chinese word; FineWeb2's segmenter cuts words of 1.5 to 2
 
@@ -79,6 +79,12 @@ LENGTHS = (
     *("num_chars", "gopher.num_words", "c4.num_sentences", "c4.sentences_after"),
     *("lines.mean_chars", "lines.num_long"),
 )
+
+
+def in_force(rule: Rule, bound: Bound, kind: str) -> Bound:
+    """The bound as it stands for a kind of source; `passes` says the same in SQL."""
+    is_exempt = rule.signal in LENGTHS and kind in SHORT_KINDS
+    return replace(bound, minimum=None) if is_exempt else bound
 
 
 def passes(rule: Rule, bound: Bound) -> str:

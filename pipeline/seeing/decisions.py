@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from filters.presets import PRESETS, Rule, reasons
+from filters.presets import PRESETS, Rule, in_force, judges, reasons
 from pipeline import measured
 from pipeline.config import check
 from pipeline.corpus import manifest
@@ -24,8 +24,8 @@ Groups = Mapping[str, "Group"]
 def presets(
     connection: duckdb.DuckDBPyConnection, row: Row, groups: Groups
 ) -> dict[str, list[Row]]:
-    """Each rule of each preset whose signals are there: its value, its bounds, and the outcome
-    (None: no rule for this language, or no value)."""
+    """Each rule of each preset whose signals are there: its value, its bounds as they stand for
+    this language and kind, and the outcome (None: no rule, or no value)."""
     found: dict[str, list[Row]] = {}
     there = {name: value for name, value in row.items() if isinstance(value, dict)}
     for preset in measured.presets(there | {"language": ()} if "lang" in row else {}):
@@ -40,7 +40,8 @@ def presets(
         for rule, value, passes in zip(
             rules, answers[: len(rules)], answers[len(rules) :], strict=True
         ):
-            bound = rule.bound(key) if row["lang"] in rule.bounds else None
+            has_rule = row["lang"] in rule.bounds and judges(preset, row["kind"])
+            bound = in_force(rule, rule.bound(key), row["kind"]) if has_rule else None
             found[preset].append(
                 {
                     "signal": rule.name,
@@ -48,6 +49,7 @@ def presets(
                     "value": value,
                     "minimum": bound.minimum if bound else None,
                     "maximum": bound.maximum if bound else None,
+                    "is_below": bound is not None and bound.is_below,
                     "passes": passes,
                     "source": bound.source if bound else None,
                     "correction": bound.correction if bound else None,
@@ -93,7 +95,8 @@ def verdict(found: Row) -> list[str]:
         if failed:
             lines.append(f"out of {preset}.pass: {', '.join(failed)}")
         else:
-            lines.append(f"{preset}.pass: " + ("yes" if judged else f"no rules for {row['lang']}"))
+            what = row["lang"] if judges(preset, row["kind"]) else f"kind {row['kind']}"
+            lines.append(f"{preset}.pass: " + ("yes" if judged else f"no rules for {what}"))
     return lines
 
 

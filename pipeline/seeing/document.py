@@ -26,14 +26,14 @@ def show(found: Row) -> None:
     row = dict(found["document"])
     text = row.pop("text")
     print(f"found by its {found['found_by']}" + _others(found["also_found"]))
-    for line in found["verdict"]:
+    for line in (*found.get("mixture", ()), *found["verdict"]):
         print(line)
     for preset, rules in found["presets"].items():
         print(f"\n{preset}")
         for rule in rules:
             mark = {True: "pass", False: "FAIL", None: "no rule"}[rule["passes"]]
-            bounds = f"{_number(rule['minimum'])} .. {_number(rule['maximum'])}"
-            print(f"  {mark:<8}{rule['signal']:<36}{_number(rule['value']):>12}   {bounds}")
+            value = number(rule["value"])
+            print(f"  {mark:<8}{rule['signal']:<36}{value:>12}   {bounds(rule)}")
             if rule["passes"] is False:
                 print(f"{'':<10}{rule['formula']}; bound: {rule['source']}")
     _show_edits(found["edits"])
@@ -41,15 +41,21 @@ def show(found: Row) -> None:
         if found[table]:
             print(f"\n{table}")
             for item in found[table]:
-                print("  " + "  ".join(f"{k}={_number(v)}" for k, v in item.items()))
+                print("  " + "  ".join(f"{k}={number(v)}" for k, v in item.items()))
     print()
     for key, value in row.items():
         if isinstance(value, dict):
-            fields = "  ".join(f"{k}={_number(v)}" for k, v in value.items())
+            fields = "  ".join(f"{k}={number(v)}" for k, v in value.items())
             print(f"{key:<22}{fields}")
         elif value is not None:
-            print(f"{key:<22}{_number(value)}")
+            print(f"{key:<22}{number(value)}")
     _show_text(text)
+
+
+def bounds(rule: Row) -> str:
+    """The bounds of a rule, as in `50 .. 100000`; `.. <0.2`: 0.2 itself fails."""
+    below = "<" * rule["is_below"]
+    return f"{number(rule['minimum'])} .. {below}{number(rule['maximum'])}"
 
 
 def _show_edits(edits: list[Row]) -> None:
@@ -61,7 +67,8 @@ def _show_edits(edits: list[Row]) -> None:
             now = json.dumps(edit["text"][:SHOWN_OF_EDIT], ensure_ascii=False)
             more = " ..." if len(edit["text"]) > SHOWN_OF_EDIT else ""
             new = edit["replacement"] or "nothing"
-            print(f"  {edit['kind']:<16}{edit['start']} .. {edit['end']}  {now}{more} -> {new}")
+            place = f"{edit['start_byte']} .. {edit['end_byte']}"
+            print(f"  {edit['kind']:<16}{place}  {now}{more} -> {new}")
         if len(of_stage) > SHOWN_EDITS:
             print(f"  ... {len(of_stage) - SHOWN_EDITS:,} more; --json shows all")
 
@@ -79,5 +86,5 @@ def _others(also: list[Row]) -> str:
     return f"; {many} are found so too, the one of the first id is shown"
 
 
-def _number(value: Any) -> str:
+def number(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else "-" if value is None else str(value)

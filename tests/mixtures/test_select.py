@@ -205,7 +205,7 @@ def test_overlap_is_an_error_with_count_and_example(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as error:
         choose(tmp_path, sources)
     assert str(error.value) == (
-        "1 document selected by more than one source, for instance "
+        f"{tmp_path}/mixture.yaml: 1 document selected by more than one source, for instance "
         f"{tiny.id(1)} by english and good; make their `where` exclude each other, or give them "
         "to the first with `overlap: first`"
     )
@@ -282,8 +282,21 @@ def test_a_corpus_without_its_held_out_text_is_refused(tmp_path: Path) -> None:
 
 def test_an_unknown_column_is_named(tmp_path: Path) -> None:
     make(tmp_path, Tiny([Doc("a")]))
-    with pytest.raises(ConfigError, match=r"(?s)cannot ask corpus 'web'.*langg.*describe"):
-        choose(tmp_path, {"x": {"from": "web", "where": "langg = 'en'"}})
+    place = rf"{tmp_path}/mixture.yaml: key `sources.x.where`: corpus 'web' cannot be asked: "
+    with pytest.raises(ConfigError, match=place + r".*langg.*describe"):
+        choose(tmp_path, {"a": ENGLISH, "x": {"from": "web", "where": "langg = 'en'"}})
+    with pytest.raises(ConfigError, match=r"key `sources.x.where`: .*Conversion Error.* 'web'"):
+        choose(tmp_path, {"x": {"from": "web", "where": "source::int = 3"}})
+    with pytest.raises(ConfigError, match=r"mixture.yaml: key `prefer`, `num desc`: .*\"num\""):
+        choose(tmp_path, {"x": {"from": "web"}}, prefer=["num_chars", "num desc"])
+
+
+def test_what_is_no_predicate_is_refused_by_its_key(tmp_path: Path) -> None:
+    make(tmp_path, Tiny([Doc("a")]))
+    with pytest.raises(ConfigError, match=r"mixture.yaml: key `sources.x.where`: .*does not parse"):
+        choose(tmp_path, {"a": ENGLISH, "x": {"from": "web", "where": "num_chars >"}})
+    with pytest.raises(ConfigError, match=r"mixture.yaml: key `prefer`: .*'\(num_chars'"):
+        choose(tmp_path, {"x": {"from": "web"}}, prefer=["(num_chars desc"])
 
 
 def test_a_source_without_documents_is_an_error(tmp_path: Path) -> None:

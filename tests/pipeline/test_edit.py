@@ -102,7 +102,7 @@ def test_unknown_edits_are_refused_with_the_nearest(corpus_with_edits: Path) -> 
 
 def test_every_edit_stands_in_the_view(corpus_with_edits: Path) -> None:
     question = (
-        'select name, edits.kind, source_id, text, "start", "end", replacement '
+        "select name, edits.kind, source_id, text, start_byte, end_byte, replacement "
         "from edits join documents using (id) order by source_id::int"
     )
     with ask(corpus_with_edits, question, macros={}, timeout_seconds=60) as batches:
@@ -110,7 +110,7 @@ def test_every_edit_stands_in_the_view(corpus_with_edits: Path) -> None:
     numbers = [n for n in range(edited_corpus.DOCUMENTS + 1) if n % 4 < 2]
     assert [int(row["source_id"]) for row in rows] == numbers
     for row in rows:
-        gone = row["text"].encode()[row["start"] : row["end"]].decode()
+        gone = row["text"].encode()[row["start_byte"] : row["end_byte"]].decode()
         number = int(row["source_id"])
         whole = "nothing.else@mail.cn" if number == edited_corpus.DOCUMENTS else None
         assert gone == (whole or f"editor{number}@mail.cn")
@@ -133,5 +133,6 @@ def test_a_corpus_without_edits_has_an_empty_view(many_parts: Path, tmp_path: Pa
     root = Path(shutil.copytree(many_parts, tmp_path / "corpus"))
     with ask(root, "select * from edits", macros={}, timeout_seconds=60) as batches:
         table = batches.read_all()
-    assert table.column_names == ["name", *schema.EDITS.names]
+    columns = ["id", "start_byte", "end_byte", "kind", "replacement"]
+    assert table.column_names == ["name", *columns]
     assert len(table) == 0

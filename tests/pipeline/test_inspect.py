@@ -10,10 +10,12 @@ import pytest
 import tiny_corpus
 
 from filters.presets import PRESETS
+from mixtures.commands import inspect as main
 from pipeline import schema
 from pipeline.corpus import CorpusError
 from pipeline.files import read_sealed, write_sealed
-from pipeline.inspect import inspect, main
+from pipeline.inspect import inspect
+from pipeline.seeing.document import bounds
 
 REJECT = schema.document_id("web", "a.jsonl", 700).hex()
 
@@ -184,6 +186,43 @@ def test_screen_and_json(root: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "  FAIL    gopher.num_words                               6   80 .. 160000" in shown
     assert main([str(root), "今天", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["document"]["text"] == "今天天气很好"
+
+
+def test_a_number_that_is_no_id_is_told_as_such(tmp_path: Path) -> None:
+    root = tiny_corpus.write(tmp_path / "corpus")
+    path = root / "documents/part-00001.parquet"
+    table = pq.read_table(path)
+    whole = "0123456789abcdef" * 2
+    texts = pa.array(["a", f"over a decade {whole} ago", "b"])
+    at = table.schema.get_field_index("text")
+    pq.write_table(table.set_column(at, "text", texts), path)
+    assert inspect(root, "decade")["found_by"] == "text: no id or content_hash begins with decade"
+    assert inspect(root, "over a decade")["found_by"] == "text"
+    with pytest.raises(CorpusError, match="32 digits are never looked for in texts"):
+        inspect(root, whole)
+
+
+def test_the_bound_in_force_for_a_kind_is_shown(tmp_path: Path) -> None:
+    """A forum has no least number of words; code has no rules at all."""
+    root = tiny_corpus.write(tmp_path / "corpus")
+    path = root / "documents/part-00000.parquet"
+    table = pq.read_table(path)
+    at = table.schema.get_field_index("kind")
+    kinds = pa.array(["web", "web", "code", "forum", "web"])
+    pq.write_table(table.set_column(at, "kind", kinds), path)
+    post = inspect(root, identity("web", 3))["presets"]["gopher"][0]
+    assert post["signal"] == "gopher.num_words"
+    assert (post["value"], post["minimum"], post["maximum"]) == (6, None, 160_000)
+    assert post["passes"] is True
+    code = inspect(root, identity("web", 2))
+    assert {rule["minimum"] for rule in code["presets"]["gopher"]} == {None}
+    assert code["verdict"][-1] == "gopher.pass: no rules for kind code"
+
+
+def test_bounds_on_a_screen() -> None:
+    rule = {"minimum": None, "maximum": 0.2, "is_below": True}
+    assert bounds(rule) == "- .. <0.2"
+    assert bounds(rule | {"minimum": 1, "maximum": 3, "is_below": False}) == "1 .. 3"
 
 
 def test_nothing_found_says_what_can_be_given(root: Path) -> None:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from pipeline.predicates import predicate, predicate_columns
+from pipeline.predicates import conjuncts, predicate, predicate_columns
 
 
 def test_predicates_are_printed_from_their_tree() -> None:
@@ -21,3 +21,11 @@ def test_predicate_columns() -> None:
     ]
     assert predicate_columns("list_filter([num_chars], x -> x > 1) = [1]") == ["num_chars"]
     assert predicate_columns("true") == []
+
+
+def test_conjuncts_are_what_and_joins() -> None:
+    found = conjuncts("lang = 'zh' and (num_chars > 1 and gopher.pass) and (a or b)")
+    assert found == ["(lang = 'zh')", "(num_chars > 1)", "gopher.pass", "(a OR b)"]
+    assert conjuncts("true or false and x") == ["(true OR (false AND x))"]
+    for part in found:
+        assert conjuncts(part) == [part]

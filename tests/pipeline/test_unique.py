@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline import schema
 from pipeline.files import write_json
-from pipeline.unique import near_unique
+from pipeline.unique import near_unique, partners
 
 A, B, C, D = (bytes([n]) * 16 for n in range(1, 5))
 
@@ -46,6 +47,7 @@ def test_the_end_of_a_chain_stays(tmp_path: Path) -> None:
 def test_what_is_not_selected_blocks_nothing(tmp_path: Path) -> None:
     root = corpus(tmp_path)
     assert near_unique(root, hashes(A, C, D)).tolist() == [True, True, True]
+    assert partners(root, B, [C, D]) == {C: pytest.approx(0.9)}
     assert near_unique(root, hashes()).tolist() == []
 
 
@@ -65,6 +67,8 @@ def test_members_of_large_clusters_are_verified_when_asked(tmp_path: Path) -> No
     write(root, "clusters/shingles", schema.LARGE_CLUSTER_SHINGLES, rows)
     assert near_unique(root, hashes(A, B, C)).tolist() == [True, False, True]
     assert near_unique(root, hashes(D, C, B, A)).tolist() == [True, True, False, True]
+    assert partners(root, B, [D, C, A]) == {A: 95 / 105, C: 90 / 110}
+    assert partners(root, A, [C, D]) == {}
     assert near_unique(root, hashes(B, D, A, C)).tolist() == [True, True, False, False]
 
 

@@ -49,8 +49,14 @@ def test_arms_that_select_alike_select_once(folder: Path, monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"sources.pages.where": "langg = 'en'"}, "the mixture cannot ask corpus 'web': "),
-        ({"sources.pages.where": "mine.score > 1"}, "the mixture cannot ask corpus 'web': "),
+        (
+            {"sources.pages.where": "langg = 'en'"},
+            "key `sources.pages.where`: corpus 'web' cannot ",
+        ),
+        (
+            {"sources.pages.where": "mine.score > 1"},
+            "key `sources.pages.where`: corpus 'web' cannot ",
+        ),
         (
             {"sources.pages.where": "url = 'x'"},
             "a `where` is NULL, neither true nor false, for some documents:\n  source 'pages': ",
