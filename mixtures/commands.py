@@ -141,6 +141,11 @@ def shown(plan: Plan, selection: Selection) -> Iterator[str]:
         ]
     )
     for count in selection.counts:
+        if count.semantic:
+            yield (
+                f"removed from {count.name} for what they mean: "
+                f"{counted(count.semantic, 'document')}"
+            )
         if count.times > count.documents:
             yield (
                 f"repeated in {count.name}: {counted(count.documents, 'document')} stand "

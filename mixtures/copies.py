@@ -18,12 +18,14 @@ from pipeline import schema
 from pipeline.unique import near_unique
 
 # What two documents have in common that are copies of each other, as a column of `documents`; null
-# is equal to nothing. `near` is what is left of `exact` after the walk over pairs.
+# is equal to nothing. `near` is what is left of `exact` after the walk over pairs, `semantic` what
+# is left of `near` after one over embeddings.
 LEVELS = {
     "url": "url_hash",
     "exact": "content_hash",
     "folded": "coalesce(folded_hash, content_hash)",
     "near": "content_hash",
+    "semantic": "content_hash",
 }
 
 _DIRECTION = re.compile(r"\s+(asc|desc)\s*$", re.IGNORECASE)

@@ -38,6 +38,7 @@ class SourceCounts:
     claimed: int  # held-out text, and what an earlier source took, are not among them
     copies: int  # removed as copies of one content or address
     near: int  # removed as near duplicates
+    semantic: int  # removed for what they mean
     documents: int  # these stay, ...
     times: int  # ... and stand so many times: see rehydration.py
     num_tokens: int
@@ -142,18 +143,19 @@ def _select(
     for at, (name, source) in enumerate(mixture.sources.items()):
         mine = walked.owner == at
         chosen, changes = left(mixture, name, walked, roots[source.corpus], tokenizer)
-        distinct = len(chosen)
+        num_left = len(chosen)
         if source.repeats is not None:
             repeated = _times(source, chosen, walked.rows)
-            chosen = chosen.take(np.repeat(np.arange(distinct), repeated))
+            chosen = chosen.take(np.repeat(np.arange(num_left), repeated))
         documents[name] = chosen
         counts.append(
             SourceCounts(
                 name=name,
                 claimed=int(mine.sum()),
                 copies=int((mine & ~walked.first).sum()),
-                near=int((mine & walked.first & ~walked.kept).sum()),
-                documents=distinct,
+                near=int((mine & walked.first & ~walked.distinct).sum()),
+                semantic=int((mine & walked.distinct & ~walked.kept).sum()),
+                documents=num_left,
                 times=len(chosen),
                 num_tokens=int(chosen.num_tokens.sum()),
                 num_bytes=int(chosen.num_bytes.sum()),

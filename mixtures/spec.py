@@ -21,7 +21,7 @@ from pipeline.predicates import predicate
 from pipeline.syntax import SqlError
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
-Unique = Literal["none", "url", "exact", "folded", "near"]
+Unique = Literal["none", "url", "exact", "folded", "near", "semantic"]
 
 
 class Cap(Settings):
@@ -79,6 +79,13 @@ class Source(Settings):
         return repeats
 
 
+class Semantic(Settings):
+    """When two texts mean the same: `unique: semantic`."""
+
+    threshold: float = Field(gt=0, le=1)  # cosine; each model has its own: `assay dedup semantic`
+    group: str = "semantic"  # of `assay embed`, or attached with a column `embedding`
+
+
 class Mixture(Settings):
     """mixture.yaml."""
 
@@ -86,6 +93,7 @@ class Mixture(Settings):
     sequence_length: Amount = Field(ge=2, le=1_048_576)  # tokens of a window
     seed: int = Field(0, ge=0, lt=2**63)  # of the order of documents, and of windows
     unique: Unique = "near"  # over all sources of the mixture, after every `where`
+    semantic: Semantic | None = None
     prefer: tuple[str, ...] = ()  # which copy stays: SQL order; true before false, larger by `desc`
     edits: tuple[str, ...] = ()  # of the corpora, to be made; where two overlap the first counts
     sources: dict[Name, Source] = Field(min_length=1)
@@ -106,6 +114,15 @@ class Mixture(Settings):
             if source.corpus not in self.corpora:
                 hint = suggestion(source.corpus, self.corpora)
                 raise ValueError(f"source {name!r}: no corpus {source.corpus!r}; {hint}")
+        return self
+
+    @model_validator(mode="after")
+    def _semantic_has_a_threshold(self) -> Mixture:
+        if (self.unique == "semantic") != (self.semantic is not None):
+            raise ValueError(
+                "`unique: semantic` and `semantic: {threshold: ...}` go together; `assay dedup "
+                "semantic CORPUS` shows pairs by cosine, to choose one"
+            )
         return self
 
     @model_validator(mode="after")

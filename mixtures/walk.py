@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from mixtures.candidates import Candidates, candidates, forgotten_hashes, heldout_hashes
 from mixtures.copies import first_of_each, preferred_order, without_near
+from mixtures.semantic import without_semantic
 from mixtures.spec import Mixture
 from pipeline.amounts import counted
 from pipeline.config import ConfigError
@@ -27,7 +28,8 @@ class Walk:
     owner: np.ndarray  # int64: number of the source that has the document
     order: np.ndarray  # int64: row numbers, the most preferred first
     first: np.ndarray  # bool: it is the first of its copies
-    kept: np.ndarray  # bool: ... and no near duplicate of one that stays
+    distinct: np.ndarray  # bool: ... and no near duplicate of one that stays
+    kept: np.ndarray  # bool: ... and does not mean what one that stays means
     found: tuple[Candidates, ...]  # of each corpus
     overlap: int  # documents that several sources select
 
@@ -46,10 +48,12 @@ def walk(mixture: Mixture, roots: dict[str, Path]) -> Walk:
     overlap = _overlap(mixture, claims, rows)
     owner = claims.argmax(axis=0) if rows.num_rows else np.zeros(0, np.int64)
     order = preferred_order(rows, mixture.prefer)
-    kept = first = first_of_each(rows["copy"], order)
-    if mixture.unique == "near":
-        kept = without_near(pairs_of(roots), rows["content_hash"], first, order)
-    return Walk(rows, owner, order, first, kept, found, overlap)
+    kept = distinct = first = first_of_each(rows["copy"], order)
+    if mixture.unique in ("near", "semantic"):
+        kept = distinct = without_near(pairs_of(roots), rows["content_hash"], first, order)
+    if mixture.unique == "semantic":
+        kept = without_semantic(mixture, roots, rows, distinct, order)
+    return Walk(rows, owner, order, first, distinct, kept, found, overlap)
 
 
 def pairs_of(roots: dict[str, Path]) -> Path:

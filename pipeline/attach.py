@@ -89,8 +89,13 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-def attach(root: Path, file: Path, on: str, name: str, *, replace: bool = False) -> dict[str, int]:
+def attach(
+    root: Path, file: Path, on: str, name: str, *, replace: bool = False, by: str = ""
+) -> dict[str, int]:
     """Keep the columns of `file`, make `signals/<name>` of them, and name it in corpus.json.
+
+    Args:
+        by: what made them, kept beside them; of a file of the user's nothing is known.
 
     Returns: documents; missing, those of them that the file does not name; unused, keys of the
     file that no document has.
@@ -119,7 +124,8 @@ def attach(root: Path, file: Path, on: str, name: str, *, replace: bool = False)
         kept.with_suffix(".json").unlink(missing_ok=True)
         with replacing(kept) as temporary:
             pq.write_table(table, temporary)
-        write_sealed(kept.with_suffix(".json"), {"files": {kept.name: file_hash(kept)}})
+        made_by = {"by": by} if by else {}
+        write_sealed(kept.with_suffix(".json"), {"files": {kept.name: file_hash(kept)}} | made_by)
         parts = [part_number(path) for path in paths]
         renew(root, parts)
         timings.write(root)
@@ -214,7 +220,7 @@ def forget(root: Path, hashes: pa.Array) -> None:
         with replacing(path) as temporary:
             pq.write_table(table.filter(pc.invert(out)), temporary)
         given = known.get("given", known["files"][path.name])
-        write_sealed(record, {"files": {path.name: file_hash(path)}, "given": given})
+        write_sealed(record, known | {"files": {path.name: file_hash(path)}, "given": given})
 
 
 def _documents_hash(root: Path, part: int) -> str:

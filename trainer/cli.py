@@ -30,6 +30,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "compare": ("pipeline.seeing.compare:main", "what is new, gone and other in a second corpus"),
     "dedup": ("pipeline.auditing.commands:main", "is deduplication right; bands and rows"),
     "attach": ("pipeline.attach:main", "add your own columns to a corpus"),
+    "embed": ("pipeline.embed:main", "a vector for each text, by a model of yours"),
     "tokenizer": ("pipeline.tokenizer_commands:main", "a tokenizer trained on your own inputs"),
     "classifier": ("pipeline.learned.classifier_commands:main", "quality learnt from examples"),
     "perplexity": ("pipeline.learned.perplexity_commands:main", "how expected a text is"),

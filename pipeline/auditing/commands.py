@@ -13,6 +13,7 @@ EXAMPLE = """examples:
   assay dedup audit runs/web
   assay dedup audit runs/web --html audit.html --documents 20000
   assay dedup audit runs/web --max-loss 0.3 --strict      (2 where a source loses more)
+  assay dedup semantic runs/web                           (cosines of `assay embed`)
   assay dedup curve --threshold 0.7
   assay dedup curve --threshold 0.8 --bands 14 --rows 8   (FineWeb's)"""
 POINTS = tuple(i / 20 for i in range(4, 21))  # of Jaccard, at which the curve is printed
@@ -57,6 +58,15 @@ def main(argv: list[str]) -> int:
     how.add_argument("--html", type=Path, metavar="FILE", help="write a page instead")
     how.add_argument("--json", action="store_true", help="all of it as JSON, without texts")
     verb.set_defaults(run=_audit)
+    verb = verbs.add_parser("semantic", help="pairs by the cosine of embeddings: which is a copy?")
+    verb.add_argument("corpus", help="folder or URL of a corpus")
+    verb.add_argument("--name", default="semantic", help="of the group (default %(default)s)")
+    verb.add_argument(
+        "--documents", type=int, default=2_000, help="texts of the sample (default %(default)s)"
+    )
+    verb.add_argument("-n", type=int, default=2, help="pairs shown a band (default %(default)s)")
+    verb.add_argument("--seed", type=int, default=0, help="another one, other texts")
+    verb.set_defaults(run=_semantic)
     verb = verbs.add_parser("curve", help="bands and rows for a threshold, and their curve")
     verb.add_argument("--threshold", type=float, default=0.8, help="Jaccard (default %(default)s)")
     verb.add_argument(
@@ -81,6 +91,8 @@ def main(argv: list[str]) -> int:
             parser.error("--bands and --rows go together")
     elif options.documents < 1:
         parser.error(f"--documents {options.documents}: at least 1")
+    if options.verb == "semantic" and options.n < 0:
+        parser.error(f"-n {options.n}: at least 0")
     code: int = options.run(options)
     return code
 
@@ -109,6 +121,15 @@ def _audit(options: argparse.Namespace) -> int:
     else:
         print("\n".join(shown.told(found)))
     return 2 if options.strict and (found.warnings or found.wrong) else 0
+
+
+def _semantic(options: argparse.Namespace) -> int:
+    from pipeline.auditing.semantic import neighbours, told
+
+    with reading(options.corpus) as root:
+        found = neighbours(root, options.name, options.documents, options.seed)
+        print("\n".join(told(root, found, options.name, options.n)))
+    return 0
 
 
 def _curve(options: argparse.Namespace) -> int:
