@@ -141,6 +141,11 @@ def shown(plan: Plan, selection: Selection) -> Iterator[str]:
         ]
     )
     for count in selection.counts:
+        if count.indexed:
+            yield (
+                f"removed from {count.name} as copies of what `not_in` has: "
+                f"{counted(count.indexed, 'document')}"
+            )
         if count.semantic:
             yield (
                 f"removed from {count.name} for what they mean: "

@@ -70,7 +70,10 @@ def without_near(
 ) -> np.ndarray:
     """Mask of the rows among `first`, one of each content, that no near duplicate replaces."""
     walk = order[first[order]]
-    hashes = pa.array([bytes.fromhex(h) for h in contents.take(walk).to_pylist()], schema.HASH)
     keep = np.zeros(len(first), dtype=bool)
-    keep[walk[near_unique(root, hashes)]] = True
+    keep[walk[near_unique(root, hashes_of(contents.take(walk)))]] = True
     return keep
+
+
+def hashes_of(digits: pa.ChunkedArray) -> pa.Array:
+    return pa.array([bytes.fromhex(h) for h in digits.to_pylist()], schema.HASH)

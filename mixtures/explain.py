@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.ipc
 
 from mixtures.candidates import asked_of, forgotten_hashes, heldout_hashes
+from mixtures.indexed import indexes_of
 from mixtures.packed import Packed, Packing, continued, folder_of
 from mixtures.packing import measure
 from mixtures.rehydration import times
@@ -126,6 +127,9 @@ def _fate(mixture: Mixture, names: list[str], row: Row) -> Iterator[str]:
         return
     at = int(places[0])
     name = list(mixture.sources)[walked.owner[at]]
+    if walked.indexed[at]:
+        yield "out: a copy of a document in an index of `not_in`"
+        return
     if not walked.first[at]:
         same = np.asarray(pc.equal(walked.rows["copy"], walked.rows["copy"][at]))
         (stays,) = np.nonzero(same & walked.first)
@@ -156,7 +160,8 @@ def _near(mixture: Mixture, walked: Walk, roots: dict[str, Path], at: int) -> It
     (stay,) = np.nonzero(walked.kept & (rank < rank[at]))
     hashes = walked.rows["content_hash"]
     by_content = {bytes.fromhex(hashes[n].as_py()): n for n in stay.tolist()}
-    found = partners(pairs_of(roots), bytes.fromhex(hashes[at].as_py()), list(by_content))
+    pairs = pairs_of(roots, indexes_of(mixture))
+    found = partners(pairs, bytes.fromhex(hashes[at].as_py()), list(by_content))
     for count, (content, jaccard) in enumerate(sorted(found.items(), key=lambda f: (-f[1], f[0]))):
         told = f"a near duplicate (Jaccard {jaccard:.3f}) of "
         told += _before(mixture, walked, by_content[content], at)

@@ -36,6 +36,7 @@ class SourceCounts:
 
     name: str
     claimed: int  # held-out text, and what an earlier source took, are not among them
+    indexed: int  # removed as copies of documents in an index of `not_in`
     copies: int  # removed as copies of one content or address
     near: int  # removed as near duplicates
     semantic: int  # removed for what they mean
@@ -119,7 +120,8 @@ def left(
     chosen = locate(root, tokenizer, walked.rows.filter(pa.array(mine & walked.kept)))
     if not len(chosen):
         selected = int(mine.sum())
-        which = f"{selected} of corpus {source.corpus!r}, all copies of others"
+        others = "others, or of documents in `not_in`" if mixture.not_in else "others"
+        which = f"{selected} of corpus {source.corpus!r}, all copies of {others}"
         raise ConfigError(
             f"source {name!r} has no document left: `where: {source.where}` selects "
             f"{which if selected else f'none of corpus {source.corpus!r}'}; try the "
@@ -152,7 +154,8 @@ def _select(
             SourceCounts(
                 name=name,
                 claimed=int(mine.sum()),
-                copies=int((mine & ~walked.first).sum()),
+                indexed=int((mine & walked.indexed).sum()),
+                copies=int((mine & ~walked.first & ~walked.indexed).sum()),
                 near=int((mine & walked.first & ~walked.distinct).sum()),
                 semantic=int((mine & walked.distinct & ~walked.kept).sum()),
                 documents=num_left,

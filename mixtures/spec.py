@@ -12,7 +12,7 @@ from pydantic import Field, PrivateAttr, StringConstraints, field_validator, mod
 
 from mixtures.copies import split_direction
 from mixtures.rehydration import MAX_TIMES
-from pipeline import finished, store
+from pipeline import copy_index, finished, store
 from pipeline.amounts import Amount
 from pipeline.config import ConfigError, Settings, load, suggestion
 from pipeline.corpus import manifest
@@ -93,6 +93,9 @@ class Mixture(Settings):
     sequence_length: Amount = Field(ge=2, le=1_048_576)  # tokens of a window
     seed: int = Field(0, ge=0, lt=2**63)  # of the order of documents, and of windows
     unique: Unique = "near"  # over all sources of the mixture, after every `where`
+    # Indexes of `assay dedup index`, folders or URLs: documents that are copies of one in them, as
+    # `unique` has it, stay out, whatever `prefer` says
+    not_in: tuple[str, ...] = ()
     semantic: Semantic | None = None
     prefer: tuple[str, ...] = ()  # which copy stays: SQL order; true before false, larger by `desc`
     edits: tuple[str, ...] = ()  # of the corpora, to be made; where two overlap the first counts
@@ -134,6 +137,15 @@ class Mixture(Settings):
         for key, used in later.items():
             if used:
                 raise ValueError(f"key `{key}` is planned but not built yet; leave it out for now")
+        return self
+
+    @model_validator(mode="after")
+    def _copies_are_known(self) -> Mixture:
+        if self.not_in and self.unique == "none":
+            raise ValueError(
+                "`not_in` leaves out copies, and `unique: none` knows none; say what counts as a "
+                "copy: `unique: near`, folded, exact or url"
+            )
         return self
 
     @field_validator("edits")
@@ -193,6 +205,12 @@ def load_mixture(path: str | Path) -> Mixture:
             )
     for name in dict.fromkeys(source.corpus for source in mixture.sources.values()):
         _require_edits(path, mixture, name, Path(corpora[name]))
-    found = mixture.model_copy(update={"corpora": corpora})
+    not_in = [
+        copy_index.fetched(place if is_url(place) else str(base / place))
+        for place in mixture.not_in
+    ]
+    found = mixture.model_copy(
+        update={"corpora": corpora, "not_in": tuple(map(str, dict.fromkeys(not_in)))}
+    )
     found._file = str(path)
     return found

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,10 +14,12 @@ import pyarrow as pa
 
 from mixtures.candidates import Candidates, candidates, forgotten_hashes, heldout_hashes
 from mixtures.copies import first_of_each, preferred_order, without_near
+from mixtures.indexed import copies_of_indexed, indexes_of, near_indexed
 from mixtures.semantic import without_semantic
 from mixtures.spec import Mixture
 from pipeline.amounts import counted
 from pipeline.config import ConfigError
+from pipeline.copy_index import Index
 from pipeline.linked import linked
 
 
@@ -27,7 +30,8 @@ class Walk:
     rows: pa.Table  # of `Candidates`, of all corpora
     owner: np.ndarray  # int64: number of the source that has the document
     order: np.ndarray  # int64: row numbers, the most preferred first
-    first: np.ndarray  # bool: it is the first of its copies
+    indexed: np.ndarray  # bool: it is a copy of a document in an index of `not_in`
+    first: np.ndarray  # bool: it is not, and the first of its copies
     distinct: np.ndarray  # bool: ... and no near duplicate of one that stays
     kept: np.ndarray  # bool: ... and does not mean what one that stays means
     found: tuple[Candidates, ...]  # of each corpus
@@ -48,18 +52,25 @@ def walk(mixture: Mixture, roots: dict[str, Path]) -> Walk:
     overlap = _overlap(mixture, claims, rows)
     owner = claims.argmax(axis=0) if rows.num_rows else np.zeros(0, np.int64)
     order = preferred_order(rows, mixture.prefer)
-    kept = distinct = first = first_of_each(rows["copy"], order)
+    indexes = indexes_of(mixture)
+    indexed = copies_of_indexed(rows, mixture.unique, indexes)
+    first = first_of_each(rows["copy"], order) & ~indexed
+    kept = distinct = first
     if mixture.unique in ("near", "semantic"):
-        kept = distinct = without_near(pairs_of(roots), rows["content_hash"], first, order)
+        pairs = pairs_of(roots, indexes)
+        if indexes:
+            indexed |= near_indexed(pairs, rows["content_hash"], first, indexes)
+            first = first & ~indexed
+        kept = distinct = without_near(pairs, rows["content_hash"], first, order)
     if mixture.unique == "semantic":
         kept = without_semantic(mixture, roots, rows, distinct, order)
-    return Walk(rows, owner, order, first, distinct, kept, found, overlap)
+    return Walk(rows, owner, order, indexed, first, distinct, kept, found, overlap)
 
 
-def pairs_of(roots: dict[str, Path]) -> Path:
-    """The folder with the verified pairs of all these corpora."""
+def pairs_of(roots: dict[str, Path], indexes: Sequence[Index]) -> Path:
+    """The folder with the verified pairs of all these corpora, and with what is indexed."""
     corpora = list(roots.values())
-    return linked(corpora) if len(corpora) > 1 else corpora[0]
+    return linked(corpora, indexes) if len(corpora) > 1 or indexes else corpora[0]
 
 
 def _claims(mixture: Mixture, rows: pa.Table) -> np.ndarray:

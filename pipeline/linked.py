@@ -15,18 +15,16 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from pipeline import forks
+from pipeline import copy_index, copy_index_parts, forks, signed
 from pipeline.clock import telling
-from pipeline.commits import record_path
-from pipeline.config import ConfigError
-from pipeline.corpus import CorpusError, fetched, manifest
+from pipeline.copy_index import Index
+from pipeline.corpus import CorpusError, manifest
 from pipeline.files import (
     file_hash,
     hash_once,
     part_name,
-    part_number,
     read_sealed,
     write_sealed,
 )
@@ -35,44 +33,54 @@ from pipeline.finished import home
 from pipeline.schema import FORMAT_VERSION
 from pipeline.settings import Near
 from pipeline.transforms import near, near_join
-from pipeline.whole import require_whole, vouched
 
 FOLDER = "linked"
 TELL_SECONDS = 10.0  # between lines on stderr
 Part = tuple[Path, int]  # a corpus, and the number of a part in it
+Result = TypeVar("Result")
 
 
-def linked(roots: Sequence[Path]) -> Path:
-    """The folder that holds the pairs and clusters of all these corpora; made unless it stands.
+def linked(roots: Sequence[Path], indexes: Sequence[Index] = ()) -> Path:
+    """The folder that holds the pairs and clusters of all these corpora, and theirs with what
+    indexes have; made unless it stands.
 
     Raises:
         ConfigError: near duplicates were not prepared alike.
         CorpusError: a file of a corpus is damaged, or is changing.
     """
-    folder = folder_of(roots)
+    folder = folder_of(roots, indexes)
     if _stands(folder):
         return folder
     shutil.rmtree(folder, ignore_errors=True)
     settings = Near(**manifest(roots[0])["settings"]["near"])
-    parts = [(root, part) for root in roots for part in _parts(root)]
+    parts = [(root, part) for root in roots for part in signed.parts_of(root)]
+    groups, indexed = copy_index_parts.groups_of(indexes, len(parts))
     num = near_join.partitions(
         sum(manifest(root)["stages"]["ingest"]["totals"]["bytes"] for root in roots)
+        + sum(group.text_bytes for index in indexes for group in index.groups)
     )
     with _attempt(folder) as at:
-        numbers = list(range(len(parts)))
-        _each(functools.partial(_link, at), list(enumerate(parts)), "linked")
-        forest = functools.partial(near_join.forest, at, settings, numbers, num=num)
-        _each(forest, list(range(num)), "joined")
-        near_join.join(at, num)
+        numbers = list(range(len(parts) + len(indexed)))
+        each(functools.partial(_link, at), list(enumerate(parts)), "linked")
+        each(functools.partial(copy_index_parts.unpack, at), indexed, "unpacked")
+        for number, (index, place, there) in enumerate(groups):
+            planted = near_join.forest_output(at, num + number)
+            copy_index_parts.plant(planted, index, place, there)
+        known = [there for _, _, there in groups]
+        forest = functools.partial(near_join.forest, at, settings, numbers, num=num, known=known)
+        each(forest, list(range(num)), "joined")
+        near_join.join(at, num + len(groups))
+        if groups:
+            copy_index_parts.leave_out_known(at, len(parts))
         shingle = functools.partial(near.shingle, at, settings, partitions=num)
-        _each(shingle, numbers, "shingled")
+        each(shingle, numbers, "shingled")
         verify = functools.partial(near_join.verify, at, settings, numbers, num=num)
-        _each(verify, list(range(num)), "verified")
-        for links in ("joins", "documents"):
+        each(verify, list(range(num)), "verified")
+        for links in ("joins", "documents", "indexed"):
             shutil.rmtree(at / links, ignore_errors=True)
         files = {str(path.relative_to(at)): file_hash(path) for path in sorted(at.rglob("part-*"))}
-        known = {"format": FORMAT_VERSION, "settings": {"near": settings.model_dump()}}
-        write_sealed(at / "corpus.json", known | {"files": files})
+        made = {"format": FORMAT_VERSION, "settings": {"near": settings.model_dump()}}
+        write_sealed(at / "corpus.json", made | {"files": files})
     return folder
 
 
@@ -85,71 +93,38 @@ def _stands(folder: Path) -> bool:
     )
 
 
-def folder_of(roots: Sequence[Path]) -> Path:
+def folder_of(roots: Sequence[Path], indexes: Sequence[Index] = ()) -> Path:
     """Where the pairs of these corpora stand, or will.
 
     Raises:
         ConfigError: near duplicates were not prepared alike.
     """
-    _require_alike(roots)
-    made = [
-        [read_sealed(record_path(root, "signatures", n)) for n in _parts(root)] for root in roots
-    ]
-    outputs = [[record["outputs"] if record else None for record in records] for records in made]
+    settings = signed.require_alike(roots)
+    for index in indexes:
+        copy_index.require_alike(str(home(roots[0])), settings, index)
+    for root in roots if indexes else ():
+        signed.require_signed_now(root)
     joins = [manifest(roots[0])["stages"][stage]["fingerprint"] for stage in ("forest", "pairs")]
-    return home(roots[0]) / FOLDER / fingerprint(joins, outputs)
-
-
-def _require_alike(roots: Sequence[Path]) -> None:
-    first = roots[0]
-    for other in roots[1:]:
-        ours, theirs = (manifest(root)["settings"]["near"] for root in (first, other))
-        remedy = "prepare one of them again, or use `unique: exact`"
-        for key in ours:
-            if ours[key] != theirs[key]:
-                raise ConfigError(
-                    f"`unique: near` over {first} and {other}: `near: {{{key}}}` is {ours[key]} in "
-                    f"one and {theirs[key]} in the other; {remedy}"
-                )
-        ours, theirs = (
-            manifest(root)["stages"]["signatures"]["fingerprint"] for root in (first, other)
-        )
-        if ours != theirs:
-            raise ConfigError(
-                f"`unique: near` over {first} and {other}: signed by different versions of "
-                "assay; call `assay prepare` for both again: it signs anew and no more"
-            )
-
-
-def _parts(root: Path) -> list[int]:
-    """Numbers of the parts of a corpus."""
-    return sorted(map(part_number, (root / "stats" / "signatures").glob("part-*.json")))
+    made_of = [signed.outputs_of(root, "signatures") for root in roots]
+    have = [index.fingerprint() for index in indexes]
+    return home(roots[0]) / FOLDER / fingerprint(joins, made_of, *([have] if have else []))
 
 
 def _link(at: Path, numbered: tuple[int, Part]) -> None:
     """The files of a part, under its number among all."""
     number, (root, part) = numbered
-    signed, documents = near.sign_outputs(root, part)[:2], root / "documents" / part_name(part)
-    for stage, paths in (("signatures", signed), ("ingest", [documents])):
-        known = vouched([record_path(root, stage, part)])
-        for path in paths:
-            name = path.relative_to(root)
-            real = home(root) / name
-            fetched(home(root), str(name))
-            require_whole(home(root), str(name), known)
-            link = at / name.parent / part_name(number, real.suffix[1:])
-            link.parent.mkdir(parents=True, exist_ok=True)
-            link.symlink_to(real.resolve())
+    for real in signed.part_files(root, part):
+        link = at / real.relative_to(home(root)).parent / part_name(number, real.suffix[1:])
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(real.resolve())
 
 
-def _each(work: Callable[[Any], Any], items: list[Any], done: str) -> None:
-    """All items, by as many processes as there are cores."""
+def each(work: Callable[[Any], Result], items: list[Any], done: str) -> list[Result]:
+    """What comes of all items, by as many processes as there are cores."""
     total, cores = len(items), os.cpu_count() or 1
     with forks.each(work, items, cores) as results:
-        for _ in telling(
-            results, lambda n: f"near copies: {n:,} of {total:,} {done}", TELL_SECONDS
-        ):
-            pass
+        told = telling(results, lambda n: f"near copies: {n:,} of {total:,} {done}", TELL_SECONDS)
+        return list(told)
 
 
 @contextmanager

@@ -86,6 +86,22 @@ BAND_KEYS = pa.schema([("key", pa.uint64()), ("row", pa.uint32())])
 # A bit of each value of a signature, 64 a number; of each document as many numbers as it takes.
 SKETCHES = pa.schema([("bits", pa.uint64())])
 
+# Edges between documents `part << 32 | row`.
+EDGES = pa.schema([("a", pa.uint64()), ("b", pa.uint64())])
+
+# Documents of an index (pipeline/copy_index.py), row-aligned with its band keys.
+INDEXED = pa.schema(
+    [
+        # By what copies are told, as in DOCUMENTS and COPIES; null: no copy of it is left out.
+        ("content_hash", HASH),
+        ("folded_hash", HASH),
+        ("url_hash", HASH),
+        ("sketch", pa.binary()),  # little-endian numbers of SKETCHES; null where there are no keys
+        ("verified", pa.bool_()),  # near copies of it are left out: its shingles stand here, sorted
+        ("shingles", pa.large_list(pa.uint64())),
+    ]
+)
+
 # Documents that may be near duplicates, ascending, with the number of their component.
 COMPONENTS = pa.schema([("doc", pa.uint64()), ("component", pa.int64())])
 

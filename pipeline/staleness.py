@@ -23,7 +23,7 @@ from pipeline.files import file_hash, read_json
 from pipeline.fingerprint import code, fingerprint, versions
 from pipeline.groups import editors, groups
 from pipeline.readers.formats import READERS, format_of, packages_of
-from pipeline.settings import CorpusSettings
+from pipeline.settings import CorpusSettings, Near
 from pipeline.shards import Shard
 from pipeline.stages import JOINS, Job, is_text_stage, part_stage
 from pipeline.tokenizer import Encoder
@@ -39,9 +39,7 @@ def make_job(
     """Say for every stage what it depends on by itself, other stages and parts apart."""
     written = ["pyarrow", "zlib-ng", "zstandard"]  # a reader's own stand with its format
     written += ["trafilatura"] if settings.extractor == "trafilatura" else []
-    near = settings.near.model_dump()
-    lsh = {key: value for key, value in near.items() if key != "threshold"}
-    folding = [file_hash(SIMPLIFIED), unicodedata.unidata_version]
+    near, folding = settings.near.model_dump(), _folding()
     held = settings.heldout
     own: dict[str, tuple[str, Any]] = {
         "ingest": ("ingest", [settings.hard, settings.extractor, id_bound, versions(written)]),
@@ -49,7 +47,7 @@ def make_job(
             "tokenize",
             [encoder.hash, code("pipeline.tokenizer"), versions(["tokenizers", "fastokens"])],
         ),
-        "signatures": ("near", [lsh, folding]),
+        "signatures": ("near", _signing(settings.near)),
         "forest": ("near_join", near["threshold"]),
         "components": ("near_join", []),
         "candidates": ("near", []),
@@ -80,19 +78,7 @@ def make_job(
         own[f"signals/{group}"] = ("measure", _finder(measured))
     for name, edited in editors(settings).items():
         own[f"edits/{name}"] = ("edit", _finder(edited))
-    batches = code("pipeline.tables")  # what the sweep gives to a stage
-    prints = tuple(
-        (
-            stage,
-            fingerprint(
-                stage,
-                code(f"{TRANSFORMS}.{module}"),
-                batches if is_text_stage(stage) else "",
-                parts,
-            ),
-        )
-        for stage, (module, parts) in own.items()
-    )
+    prints = tuple((stage, _own(stage, *parts)) for stage, parts in own.items())
     prints += tuple(
         (f"ingest/{key}", fingerprint(versions(packages_of(key))))
         for key, reader in READERS.items()
@@ -104,6 +90,24 @@ def make_job(
     job = Job(root, settings, digest, tokenizer, encoder.hash, encoder.engine, prints, id_bound)
     mirror = store.of(root)
     return replace(job, store=mirror.url, lease=mirror.number) if mirror else job
+
+
+def _own(stage: str, module: str, parts: Any) -> str:
+    batches = code("pipeline.tables") if is_text_stage(stage) else ""  # what the sweep gives to it
+    return fingerprint(stage, code(f"{TRANSFORMS}.{module}"), batches, parts)
+
+
+def signature_print(near: Near) -> str:
+    """What band keys of this version depend on: the fingerprint of `signatures` by itself."""
+    return _own("signatures", "near", _signing(near))
+
+
+def _signing(near: Near) -> list[Any]:
+    return [near.model_dump(exclude={"threshold"}), _folding()]
+
+
+def _folding() -> list[str]:
+    return [file_hash(SIMPLIFIED), unicodedata.unidata_version]
 
 
 def _finder(finder: Group | Editor) -> list[Any]:

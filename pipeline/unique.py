@@ -16,9 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from dedup.postings import build_index
 from dedup.selection import keep_unique, keep_unique_by_shingles
+from dedup.shingles import Hashes, Offsets
 from pipeline import schema
 from pipeline.corpus import manifest, part_paths
+from pipeline.forgotten import near_copies
 
 
 def near_unique(root: Path, contents: pa.Array) -> npt.NDArray[np.bool_]:
@@ -30,10 +33,8 @@ def near_unique(root: Path, contents: pa.Array) -> npt.NDArray[np.bool_]:
     left, right = (np.asarray(side.filter(both)).astype(np.int64) for side in (first, second))
     keep = keep_unique(np.arange(num), left, right, num)
     for places, shingles in _large_clusters(root, contents):
-        hashes, offsets = np.asarray(shingles.flatten()), np.asarray(shingles.offsets)
         threshold = manifest(root)["settings"]["near"]["threshold"]
-        order = np.argsort(places)
-        keep[places] = keep_unique_by_shingles(order, hashes, offsets - offsets[0], threshold)
+        keep[places] = keep_unique_by_shingles(np.argsort(places), *_sets(shingles), threshold)
     return keep
 
 
@@ -58,6 +59,28 @@ def partners(root: Path, content: bytes, others: Sequence[bytes]) -> dict[bytes,
     return found
 
 
+def apart_from(root: Path, contents: pa.Array, given: pa.Array) -> npt.NDArray[np.bool_]:
+    """Mask of the `contents` that form no verified pair with one of those `given`, which stay
+    whatever they are to each other."""
+    pairs = _read(root, "pairs", schema.PAIRS)
+    apart = np.ones(len(contents), np.bool_)
+    for near, far in (("a", "b"), ("b", "a")):
+        near_given = pairs.filter(pc.is_in(pairs[far], value_set=given))[near]
+        apart &= ~np.asarray(pc.is_in(contents, value_set=near_given.combine_chunks()))
+    threshold = manifest(root)["settings"]["near"]["threshold"]
+    for places, shingles in _large_clusters(root, pa.concat_arrays([contents, given])):
+        is_given = places >= len(contents)
+        index = build_index(*_sets(shingles.filter(pa.array(is_given))), threshold)
+        asked = _sets(shingles.filter(pa.array(~is_given)))
+        apart[places[~is_given][near_copies(index, *asked, threshold)]] = False
+    return apart
+
+
+def clustered(root: Path) -> pa.Array:
+    """All contents that form a verified pair, or may."""
+    return _read(root, "clusters", schema.CLUSTERS)["content_hash"].combine_chunks()
+
+
 def _large_clusters(
     root: Path, contents: pa.Array
 ) -> Iterator[tuple[npt.NDArray[np.int64], pa.ListArray]]:
@@ -77,6 +100,11 @@ def _large_clusters(
                 pieces.setdefault(name.as_py(), []).append(piece)
         while pieces:
             yield _joined(pieces.popitem()[1])
+
+
+def _sets(shingles: pa.ListArray) -> tuple[Hashes, Offsets]:
+    offsets = np.asarray(shingles.offsets).astype(np.int64)
+    return np.asarray(shingles.flatten()), offsets - offsets[0]
 
 
 def _joined(pieces: list[tuple[pa.Array, pa.Array]]) -> tuple[npt.NDArray[np.int64], pa.ListArray]:

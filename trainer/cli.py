@@ -28,7 +28,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "sample": ("pipeline.seeing.sample:main", "random documents that a predicate keeps and drops"),
     "review": ("pipeline.seeing.review:main", "label documents by hand, blind, key by key"),
     "compare": ("pipeline.seeing.compare:main", "what is new, gone and other in a second corpus"),
-    "dedup": ("pipeline.auditing.commands:main", "is deduplication right; bands and rows"),
+    "dedup": ("mixtures.dedup_commands:main", "is it right; bands and rows; what was had before"),
     "attach": ("pipeline.attach:main", "add your own columns to a corpus"),
     "embed": ("pipeline.embed:main", "a vector for each text, by a model of yours"),
     "tokenizer": ("pipeline.tokenizer_commands:main", "a tokenizer trained on your own inputs"),

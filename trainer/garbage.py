@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mixtures import edited_tokens
+from mixtures.indexed import indexes_of
 from mixtures.packed import Packing, continued, packing_held
 from mixtures.packing import measure
 from mixtures.select import select, used_corpora
@@ -171,7 +172,9 @@ def _linked(root: Path, found: Inventory) -> list[tuple[Path, str]]:
     meant = set()
     for mixture in found.mixtures_of(root):
         with contextlib.suppress(ValueError):
-            meant.add(linked.folder_of([*used_corpora(load_mixture(mixture)).values()]).name)
+            known = load_mixture(mixture)
+            roots, indexes = [*used_corpora(known).values()], indexes_of(known)
+            meant.add(linked.folder_of(roots, indexes).name)
     return [
         (path, "near copies across corpora that no mixture means")
         for path in sorted((root / linked.FOLDER).glob("[!.]*"))

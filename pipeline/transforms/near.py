@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from pipeline.settings import Near
     from pipeline.transforms.sweep import Batch, Stage
 
+SETS = pa.large_list(pa.uint64())  # of shingles
 ROW = np.uint64(0xFFFFFFFF)  # the half of a `doc` that is its row
 
 
@@ -112,6 +113,11 @@ def components_output(root: Path) -> Path:
     return root / "joins" / "components" / part_name(0, "arrow")
 
 
+def indexed_path(root: Path, part: int) -> Path:
+    """Where an index stands for the text of a part: see pipeline/copy_index.py."""
+    return root / "indexed" / part_name(part)
+
+
 def shingle_outputs(root: Path, part: int) -> list[Path]:
     return [root / f"joins/candidates/{part_name(part, 'arrow')}"]
 
@@ -133,19 +139,24 @@ def _candidates(root: Path, near: Near, part: int) -> pa.RecordBatch:
     first, last = np.searchsorted(docs, np.array([part << 32, (part + 1) << 32], np.uint64))
     rows = (docs[first:last] & ROW).astype(np.int64)
     labels = labels[first:last]
-    documents = pq.ParquetFile(root / "documents" / part_name(part))
+    indexed = indexed_path(root, part)
+    documents = pq.ParquetFile(indexed if indexed.exists() else root / "documents" / indexed.name)
     contents = [pa.array([], schema.HASH)]
-    sets = [pa.array([], pa.large_list(pa.uint64()))]
+    sets = [pa.array([], SETS)]
     begin = 0
     for i in range(documents.num_row_groups):
         end = begin + documents.metadata.row_group(i).num_rows
         inside = slice(*np.searchsorted(rows, [begin, end]))
         if inside.start < inside.stop:
             chosen = pa.array(rows[inside] - begin)
-            texts = column(documents, i, "text").take(chosen).fill_null("")  # null: forgotten
-            hashes, offsets = shingles(texts, near.ngram)
-            sets.append(pa.LargeListArray.from_arrays(pa.array(offsets), pa.array(hashes)))
+            if indexed.exists():
+                sets.append(column(documents, i, "shingles").cast(SETS).take(chosen))
+            else:
+                texts = column(documents, i, "text").take(chosen).fill_null("")  # null: forgotten
+                hashes, offsets = shingles(texts, near.ngram)
+                sets.append(pa.LargeListArray.from_arrays(pa.array(offsets), pa.array(hashes)))
             contents.append(column(documents, i, "content_hash").take(chosen))
         begin = end
     columns = [pa.array(labels), pa.concat_arrays(contents), pa.concat_arrays(sets)]
-    return pa.RecordBatch.from_arrays(columns, schema=schema.CANDIDATES)
+    batch = pa.RecordBatch.from_arrays(columns, schema=schema.CANDIDATES)
+    return batch.filter(batch["shingles"].is_valid())  # null: an index did not keep the document

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import bisect
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,12 +45,21 @@ def forest_output(root: Path, partition: int) -> Path:
     return root / "joins" / "forest" / part_name(partition, "arrow")
 
 
-EDGES = pa.schema([("a", pa.uint64()), ("b", pa.uint64())])
-
-
-def forest(root: Path, near: Near, parts: list[int], partition: int, num: int) -> dict[str, Any]:
+def forest(
+    root: Path,
+    near: Near,
+    parts: list[int],
+    partition: int,
+    num: int,
+    known: Sequence[Sequence[int]] = (),
+) -> dict[str, Any]:
     """Documents that share a band key of this partition of `num` and have like sketches, as a
-    spanning forest of edges."""
+    spanning forest of edges.
+
+    Args:
+        known: groups of these parts whose forests stand already: keys that no part outside the
+            group has join nothing new.
+    """
     slices = [(np.empty(0, np.uint64), np.empty(0, np.uint64))]
     for part in sorted(parts):
         keys, rows = read_columns(sign_outputs(root, part)[0], schema.BAND_KEYS)
@@ -61,11 +70,31 @@ def forest(root: Path, near: Near, parts: list[int], partition: int, num: int) -
     )
     num_keys, shared = len(keys), sketches.shared(keys)
     keys, docs = keys[shared], docs[shared]
+    if known:
+        met = _met(keys, docs, known)
+        keys, docs = keys[met], docs[met]
     bits = _sketches(root, docs, sketches.num_words(near.permutations))
     most = sketches.most_different(near.permutations, near.threshold)
     edges = clusters.spanning_forest(sketches.similar_edges(keys, docs, bits, most))
-    write_columns(forest_output(root, partition), EDGES, [edges[:, 0], edges[:, 1]])
+    write_columns(forest_output(root, partition), schema.EDGES, [edges[:, 0], edges[:, 1]])
     return {"band_keys": num_keys, "edges": len(edges)}
+
+
+def _met(
+    keys: bands.Keys, docs: bands.Docs, known: Sequence[Sequence[int]]
+) -> npt.NDArray[np.bool_]:
+    """Which records have a key that stands outside of one known group."""
+    group_of = np.zeros(1 + max(map(max, known)), np.int64)
+    for number, group in enumerate(known, 1):
+        group_of[list(group)] = number
+    parts = (docs >> np.uint64(32)).astype(np.int64)
+    groups = np.where(parts < len(group_of), group_of[np.minimum(parts, len(group_of) - 1)], 0)
+    starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])[: len(keys)])
+    if not len(starts):
+        return np.zeros(0, np.bool_)
+    least, most = (ufunc.reduceat(groups, starts) for ufunc in (np.minimum, np.maximum))
+    sizes = np.diff(np.append(starts, len(keys)))
+    return np.repeat((least == 0) | (least != most), sizes)
 
 
 def _sketches(root: Path, docs: bands.Docs, num_words: int) -> sketches.Sketches:
@@ -84,7 +113,7 @@ def join(root: Path, num: int) -> dict[str, Any]:
 
     def edges() -> Iterator[bands.Edges]:
         for partition in range(num):
-            yield np.stack(read_columns(forest_output(root, partition), EDGES), axis=1)
+            yield np.stack(read_columns(forest_output(root, partition), schema.EDGES), axis=1)
 
     docs, labels = clusters.streamed_components(edges)
     write_columns(components_output(root), schema.COMPONENTS, [docs, labels])

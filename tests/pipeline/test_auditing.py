@@ -13,10 +13,10 @@ import pytest
 from mixture_corpus import Doc, Tiny, write_corpus
 from mixture_corpus import _write as write_rows
 
+from mixtures.dedup_commands import main
 from pipeline import schema
 from pipeline.auditing import losses, neighbours, verdict
 from pipeline.auditing.audit import Audit, audit
-from pipeline.auditing.commands import main
 from pipeline.auditing.differences import columns, differences
 from pipeline.auditing.neighbours import ANY, edges
 from pipeline.auditing.shown import page, told

@@ -1,4 +1,5 @@
-"""`assay dedup`: audit what deduplication did to a corpus; choose bands and rows."""
+"""`assay dedup`: audit what deduplication did to a corpus; choose bands and rows; an index of what
+was had, so that later corpora do not repeat it."""
 
 from __future__ import annotations
 
@@ -7,9 +8,13 @@ import json
 from pathlib import Path
 
 from dedup import curve
+from pipeline.amounts import counted
 from pipeline.finished import reading
 
 EXAMPLE = """examples:
+  assay dedup index runs/web-2026 --out indexes/web-2026
+  assay dedup index mixture.yaml --out s3://bucket/seen    (what a mixture selects)
+  assay dedup index runs/web-2027 --out indexes/web-2026 --add
   assay dedup audit runs/web
   assay dedup audit runs/web --html audit.html --documents 20000
   assay dedup audit runs/web --max-loss 0.3 --strict      (2 where a source loses more)
@@ -23,7 +28,7 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="assay dedup",
         description="Is deduplication right: recall and precision, pairs side by side, what each "
-        "source loses; and which bands and rows a threshold needs.",
+        "source loses; which bands and rows a threshold needs; and an index of what was had.",
         epilog=EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -67,6 +72,20 @@ def main(argv: list[str]) -> int:
     verb.add_argument("-n", type=int, default=2, help="pairs shown a band (default %(default)s)")
     verb.add_argument("--seed", type=int, default=0, help="another one, other texts")
     verb.set_defaults(run=_semantic)
+    verb = verbs.add_parser(
+        "index",
+        help="what later corpora are not to repeat, without its text",
+        description="Write an index of the documents of a corpus, or of those that a mixture "
+        "selects: hashes and no text, in a folder of its own. With `not_in: [FOLDER]` a mixture "
+        "leaves out their copies, near ones verified: what stays is what would stay beside the "
+        "documents themselves.",
+        epilog=EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    verb.add_argument("what", help="folder or URL of a corpus, or mixture.yaml")
+    verb.add_argument("--out", required=True, metavar="FOLDER", help="folder or URL to write")
+    verb.add_argument("--add", action="store_true", help="to the index that stands there")
+    verb.set_defaults(run=_index)
     verb = verbs.add_parser("curve", help="bands and rows for a threshold, and their curve")
     verb.add_argument("--threshold", type=float, default=0.8, help="Jaccard (default %(default)s)")
     verb.add_argument(
@@ -89,7 +108,7 @@ def main(argv: list[str]) -> int:
             parser.error(f"--recall {options.recall}: between 0 and 1")
         if (options.bands is None) != (options.rows is None):
             parser.error("--bands and --rows go together")
-    elif options.documents < 1:
+    elif options.verb == "audit" and options.documents < 1:
         parser.error(f"--documents {options.documents}: at least 1")
     if options.verb == "semantic" and options.n < 0:
         parser.error(f"-n {options.n}: at least 0")
@@ -129,6 +148,21 @@ def _semantic(options: argparse.Namespace) -> int:
     with reading(options.corpus) as root:
         found = neighbours(root, options.name, options.documents, options.seed)
         print("\n".join(told(root, found, options.name, options.n)))
+    return 0
+
+
+def _index(options: argparse.Namespace) -> int:
+    from mixtures.indexing import index  # loads numba
+
+    made = index(options.what, options.out, options.add)
+    documents = sum(group.documents for group in made.groups)
+    num_bytes = sum(entry["bytes"] for entry in made.files.values())
+    text_bytes = sum(group.text_bytes for group in made.groups)
+    print(
+        f"wrote {options.out}: {counted(documents, 'document')} of "
+        f"{counted(len(made.groups), 'corpus', 'corpora')} of {text_bytes / 1e6:,.1f} MB, now "
+        f"{num_bytes / 1e6:,.1f} MB; in mixture.yaml: not_in: [{options.out}]"
+    )
     return 0
 
 
