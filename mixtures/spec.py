@@ -18,6 +18,7 @@ from pipeline.config import ConfigError, Settings, load, suggestion
 from pipeline.corpus import manifest
 from pipeline.objects import is_url
 from pipeline.predicates import predicate
+from pipeline.settings import UNITS
 from pipeline.syntax import SqlError
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
@@ -179,6 +180,11 @@ def _require_edits(path: Path, mixture: Mixture, corpus: str, root: Path) -> Non
         hint = (
             "name evaluation sets (`decontaminate`) and `edits: [contamination]` in its "
             "corpus.yaml and call `assay prepare`"
+        )
+    elif name in UNITS:
+        hint = (
+            f"add `across: [{name}]` and `edits: [{', '.join([*known, name])}]` to its corpus.yaml "
+            "and call `assay prepare`"
         )
     elif name in EDITORS:
         wanted = ", ".join([*known, name])

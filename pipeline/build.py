@@ -6,6 +6,7 @@ meets in GroupByKey as part numbers; the packed key files stay where they are.
     shards -> ingest -> language -> nominees               (one worker, one part)
            -> heldout, evaluation_items                    (joins: of all parts, of given files)
            -> sweep: signals, tokens, signatures, matches  (one pass over the text of a part)
+           -> across (by partition) -> signals and edits of what stands in several documents
            -> forest (by partition) -> components -> candidates -> pairs (by partition)
 """
 
@@ -41,6 +42,11 @@ def build(pipeline: beam.Pipeline, job: Job, lanes: int | None = None) -> None:
         chosen |= f"Join {name}" >> Join(job, name)
     listed = chosen | "Parts to sweep" >> AllShards(job, "sweep", lanes)
     swept = listed | "Sweep" >> beam.Map(_sweep, job, job.sweep).with_output_types(Shard)
+    if job.across:
+        met = swept | "Join across" >> Join(job, "across")
+        swept = met | "Parts to tell" >> AllShards(job, "across", lanes)
+        for name in job.across:
+            swept |= f"Tell {name}" >> beam.Map(_part, job, name).with_output_types(Shard)
     forests = swept | "Join forest" >> Join(job, "forest")
     joined = forests | "Join components" >> Join(job, "components")
     listed = joined | "Parts to shingle" >> AllShards(job, "candidates", lanes)

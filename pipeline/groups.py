@@ -28,7 +28,7 @@ from pipeline import schema
 from pipeline.config import ConfigError, suggestion
 from pipeline.fingerprint import versions
 from pipeline.settings import CorpusSettings
-from pipeline.transforms import decontaminate
+from pipeline.transforms import across_edits, decontaminate
 
 # Measured of every corpus: what the engine's speed is stated with.
 DEFAULT = ("language", "gopher", "c4", "fineweb")
@@ -132,6 +132,23 @@ def _contamination(settings: CorpusSettings) -> dict[str, Group]:
     return {decontaminate.NAME: decontaminate.group(root, settings.decontaminate)}
 
 
+def _across(settings: CorpusSettings) -> dict[str, Group]:
+    if not settings.across.units:
+        return {}
+    return {
+        across_edits.NAME: Group(
+            across_edits.not_by_text,
+            across_edits.columns(settings.across),
+            ("pipeline.transforms.across_edits",),
+            settings=_share(settings),
+        )
+    }
+
+
+def _share(settings: CorpusSettings) -> float | None:
+    return None if settings.across.site_lines is None else settings.across.site_lines.share
+
+
 # Key of corpus.yaml -> what makes its groups: name -> group, in order.
 MAKERS: dict[str, Callable[[CorpusSettings], dict[str, Group]]] = {
     "faithful": _faithful,
@@ -140,6 +157,7 @@ MAKERS: dict[str, Callable[[CorpusSettings], dict[str, Group]]] = {
     "perplexity": _perplexity,
     "lists": _lists,
     "decontaminate": _contamination,
+    "across": _across,
 }
 
 
@@ -178,7 +196,15 @@ def editors(settings: CorpusSettings) -> dict[str, Editor]:
     if settings.decontaminate.sets:
         root = Path(settings.output or "")
         known[decontaminate.NAME] = decontaminate.editor(root, settings.decontaminate)
+    for unit in settings.across.units:
+        modules = ("pipeline.transforms.across_edits",)
+        known[unit] = Editor(across_edits.not_by_text, modules, settings=_share(settings))
     for name in settings.edits:
+        if name in across_edits.COUNTED and name not in known:
+            raise ConfigError(
+                f"key `edits`: {name!r} are not looked for; add `across: [{name}]`, or the name to "
+                "that list"
+            )
         if name == decontaminate.NAME and name not in known:
             raise ConfigError(
                 f"key `edits`: {name!r} takes out evaluation items, of which there are none; name "

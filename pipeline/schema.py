@@ -122,6 +122,25 @@ CLUSTERS = pa.schema(
 # Sorted shingle hashes of the members of clusters too large to store all pairs.
 LARGE_CLUSTER_SHINGLES = pa.schema([("content_hash", HASH), ("shingles", pa.list_(pa.uint64()))])
 
+# Lines and paragraphs of a part that may stand in other documents, by key: transforms/pieces.py.
+PIECES = pa.schema(
+    [
+        ("high", pa.uint64()),  # the key, in halves; its lowest two bits say what the piece is
+        ("low", pa.uint64()),
+        ("row", pa.uint32()),  # of the document
+        ("start", pa.uint32()),  # bytes of its text
+        ("end", pa.uint32()),
+        ("before", pa.uint16()),  # bytes of blank lines around
+        ("after", pa.uint16()),
+    ]
+)
+
+# Of each document the upper half of its content_hash, and the row whose pieces are its own.
+PIECE_DOCUMENTS = pa.schema([("content", pa.uint64()), ("first", pa.uint32())])
+
+# Pieces that stand in enough documents: part << 32 | number of the piece in its part.
+PIECES_FOUND = pa.schema([("piece", pa.uint64()), ("documents", pa.uint32()), ("kept", pa.uint8())])
+
 # Frozen held-out documents, with their text: an evaluation needs nothing else.
 HELDOUT = pa.schema(
     [

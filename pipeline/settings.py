@@ -152,6 +152,47 @@ class Decontaminate(Settings):
         return sets
 
 
+class Unit(Settings):
+    """Lines or paragraphs that are looked for across the corpus."""
+
+    documents: Amount = Field(2, ge=2)  # distinct texts from which on one counts
+    # Shorter ones stay: so many words, or Han characters and kana, or both in that proportion
+    words: int = Field(10, ge=1, le=1_000)
+    characters: int = Field(16, ge=1, le=1_000)
+
+
+class SiteLines(Unit):
+    """Lines of a site: in so many of its documents, and in such a share of them."""
+
+    documents: Amount = Field(10, ge=2)
+    share: float = Field(0.2, gt=0, le=1)
+    words: int = Field(3, ge=1, le=1_000)
+    characters: int = Field(4, ge=1, le=1_000)
+
+
+UNITS = ("site_lines", "repeated_lines", "repeated_paragraphs")  # keys of `across`
+
+
+class Across(Settings):
+    """What stands in several documents: signal group `across`, and edits of these names."""
+
+    site_lines: SiteLines | None = None  # of a registered domain, or a source without addresses
+    repeated_lines: Unit | None = None
+    repeated_paragraphs: Unit | None = None
+    # Of code and dialogue a line says the same in many places: `return result`, "I see."
+    kinds: tuple[Kind, ...] = ("web", "book", "paper", "qa", "forum")
+
+    @property
+    def units(self) -> dict[str, Unit]:
+        """Those that are looked for, by name."""
+        found = {name: getattr(self, name) for name in UNITS}
+        return {name: unit for name, unit in found.items() if unit is not None}
+
+
+def _across(value: object) -> object:
+    return {name: {} for name in value} if isinstance(value, list) else value
+
+
 class CorpusSettings(Settings):
     """corpus.yaml."""
 
@@ -176,6 +217,9 @@ class CorpusSettings(Settings):
     faithful: tuple[Literal["gopher", "c4", "fineweb"], ...] = ()
     # Evaluation sets: signal group and edits `contamination`; docs/filters.md, Decontamination
     decontaminate: Decontaminate = Decontaminate()
+    # Lines and paragraphs that stand in several documents: names, as in [site_lines], or each with
+    # settings of its own; docs/dedup.md, Lines and paragraphs
+    across: Annotated[Across, BeforeValidator(_across)] = Across()
     urls: Urls = Urls()  # signal group `urls`, where it names lists; docs/filters.md, Addresses
     extractor: Extractor = "resiliparse"
     hard: tuple[Literal["empty", "not_text"], ...] = ("empty", "not_text")  # dropped at ingest

@@ -14,11 +14,13 @@ from typing import Any
 
 from pipeline import evaluation_items, forgotten, frozen, given
 from pipeline.groups import editors, groups
-from pipeline.settings import CorpusSettings, Input, Tokenizer
+from pipeline.settings import UNITS, CorpusSettings, Input, Tokenizer
 from pipeline.shards import Shard, load_shards
 from pipeline.tokenizer import Encoder, load
 from pipeline.tokenizer_engines import Engine
 from pipeline.transforms import (
+    across,
+    across_edits,
     decontaminate,
     edit,
     heldout,
@@ -28,6 +30,7 @@ from pipeline.transforms import (
     measure,
     near,
     near_join,
+    pieces,
     tokenize,
 )
 from pipeline.transforms.sweep import Stage
@@ -55,18 +58,29 @@ class Job:
         known, in order."""
         measured = (f"signals/{name}" for name in groups(self.settings) if name != "language")
         edited = (f"edits/{name}" for name in editors(self.settings))
-        return (*measured, *edited, "tokens", "signatures", "matches")
+        by_text = [name for name in (*measured, *edited) if name not in PART_STAGES]
+        met = ("pieces",) if self.settings.across.units else ()
+        return (*by_text, "tokens", "signatures", "matches", *met)
+
+    @property
+    def across(self) -> tuple[str, ...]:
+        """What is told of a part when its lines and paragraphs have met those of all others."""
+        if not self.settings.across.units:
+            return ()
+        edited = (f"edits/{name}" for name in editors(self.settings))
+        return ("signals/across", *(name for name in edited if name in PART_STAGES))
 
     @property
     def part_stages(self) -> tuple[str, ...]:
         """All stages that go part by part."""
-        return (*FIRST, *self.sweep, "candidates")
+        return (*FIRST, *self.sweep, *self.across, "candidates")
 
     @property
     def stages(self) -> tuple[str, ...]:
         """All stages and joins, in order."""
         near_duplicates = ("forest", "components", "candidates", "pairs")
-        return (*FIRST, "heldout", *self.chosen, *self.sweep, *near_duplicates)
+        across = ("across", *self.across) if self.across else ()
+        return (*FIRST, "heldout", *self.chosen, *self.sweep, *across, *near_duplicates)
 
     @property
     def chosen(self) -> tuple[str, ...]:
@@ -143,7 +157,7 @@ def encoder(settings: Tokenizer, engine: Engine) -> Encoder:
 
 
 def _partitions(job: Job) -> int:
-    """Of the join for near duplicates: by the size of the input, never by workers."""
+    """Of the joins for copies: by the size of the input, never by workers."""
     return near_join.partitions(sum(shard.text_bytes for shard in job.shards))
 
 
@@ -167,6 +181,12 @@ TEXT_STAGES: dict[str, TextStage] = {  # and those of FAMILIES that corpus.yaml 
         lambda job, part: heldout_match.match(
             job.root, job.settings.heldout, job.settings.near, part
         ),
+    ),
+    "pieces": TextStage(
+        ("ingest",),
+        lambda job, part: pieces.outputs(job.root, part),
+        lambda job, part: pieces.pieces(job.root, job.settings.across, part),
+        lambda _: pieces.READS,
     ),
     f"signals/{decontaminate.NAME}": TextStage(
         ("ingest", "signals/language", "evaluation_items"),
@@ -210,7 +230,17 @@ def text_stage(name: str) -> TextStage:
 
 def part_stage(name: str) -> PartStage | TextStage:
     """A stage that goes part by part, by its name."""
-    return text_stage(name) if is_text_stage(name) else PART_STAGES[name]
+    return PART_STAGES[name] if name in PART_STAGES else text_stage(name)
+
+
+def _across_edits(unit: str) -> PartStage:
+    return PartStage(
+        ("ingest", "pieces", "across"),
+        lambda job, part: edit.outputs(job.root, unit, part),
+        lambda job, shard: across_edits.edited(
+            job.root, job.settings.across, unit, shard.part, _partitions(job)
+        ),
+    )
 
 
 PART_STAGES: dict[str, PartStage] = {
@@ -235,6 +265,14 @@ PART_STAGES: dict[str, PartStage] = {
             job.root, job.settings.heldout, tuple(job.settings.languages), shard.part
         ),
     ),
+    f"signals/{across_edits.NAME}": PartStage(
+        ("ingest", "pieces", "across"),
+        lambda job, part: measure.outputs(job.root, across_edits.NAME, part),
+        lambda job, shard: across_edits.measured(
+            job.root, job.settings.across, shard.part, _partitions(job)
+        ),
+    ),
+    **{f"edits/{unit}": _across_edits(unit) for unit in UNITS},
     "candidates": PartStage(
         ("ingest", "components"),
         lambda job, part: near.shingle_outputs(job.root, part),
@@ -243,6 +281,14 @@ PART_STAGES: dict[str, PartStage] = {
 }
 
 JOINS: dict[str, Join] = {
+    "across": Join(
+        _partitions,
+        ("pieces",),
+        lambda job, partition: [across.output(job.root, partition)],
+        lambda job, partition: across.join(
+            job.root, job.settings.across, job.parts, partition, _partitions(job)
+        ),
+    ),
     "forest": Join(
         _partitions,
         ("signatures",),

@@ -67,6 +67,11 @@ def make_job(
         ),
         "matches": ("heldout_match", [held.containment, near["threshold"], near["ngram"], folding]),
     }
+    if units := settings.across.units:
+        least = {name: unit.documents for name, unit in units.items()}
+        lengths = {name: (unit.words, unit.characters) for name, unit in units.items()}
+        own["pieces"] = ("pieces", [lengths, settings.across.kinds, folding, versions(["numba"])])
+        own["across"] = ("across", least)
     if settings.decontaminate.sets:
         looked_for = settings.decontaminate.model_dump(exclude={"share"})
         files = evaluation_items.versions(settings.decontaminate)

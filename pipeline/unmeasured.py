@@ -19,6 +19,7 @@ OWN_KEYS = {
     "urls": "urls: {block: [blocked.txt]}",
     "perplexity": "perplexity: models/lm.npz",
     "lists": "lists: {brands: brands.txt}",
+    "across": "across: [site_lines]",
     "contamination": "decontaminate: {sets: {gsm8k: evals/gsm8k/*.jsonl}}",
 }
 

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from dedup import bands, clusters, contamination, item_index, minhash, overlap, postings, sketches
+from dedup.piece_hashes import hash_pieces, of_site
 from dedup.placed_words import Length
 from dedup.shingles import shingles
 from filters.segments import Texts
@@ -53,6 +54,10 @@ def call_kernels() -> str:
     if "contamination" in SIGNALS:
         items = item_index.build_index(TEXTS, TEXTS, Length(3, 3))
         overlap.find(items, Texts(TEXTS).data, Texts(TEXTS).offsets)
+    if "across" in SIGNALS:
+        lines = Texts(TEXTS).segments.lines
+        folded = hash_pieces(Texts(TEXTS).data, lines.begins[:2], lines.ends[:2])
+        of_site(folded.hashes, folded.hashes)
     bits = sketches.sketches(signatures)[docs.astype("i8")]
     edges = clusters.spanning_forest(sketches.similar_edges(keys, docs, bits, most=0))
     clusters.streamed_components(lambda: [edges])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pyarrow as pa
@@ -24,7 +24,13 @@ def language(text: str) -> str:
     return "zh" if text[:1] > "\u2fff" else "en"
 
 
-def write(root: Path, parts: Iterable[list[str]], source: str = "web") -> list[int]:
+def write(
+    root: Path,
+    parts: Iterable[list[str]],
+    source: str = "web",
+    kind: str | None = None,
+    domain: Callable[[str], str | None] = lambda _: None,
+) -> list[int]:
     """documents/ and signals/language/ of these texts; returns the part numbers."""
     numbers = []
     for part, texts in enumerate(parts):
@@ -33,6 +39,8 @@ def write(root: Path, parts: Iterable[list[str]], source: str = "web") -> list[i
                 "id": schema.document_id(source, f"{part}.jsonl", row),
                 "content_hash": content(text),
                 "source": source,
+                "kind": kind,
+                "domain": domain(text),
                 "text": text,
                 "num_bytes": len(text.encode()),
             }

@@ -17,7 +17,7 @@ from pipeline.files import part_name, replacing
 if TYPE_CHECKING:
     from filters.editors import Editor
     from filters.edits import Edits
-    from pipeline.transforms.sweep import Batch, Stage
+    from pipeline.transforms.sweep import Stage
 
 
 def outputs(root: Path, name: str, part: int) -> list[Path]:
@@ -40,19 +40,20 @@ def edit(root: Path, name: str, editor: Editor, part: int) -> Stage:
             if wrong := fault(batch.texts, edits):
                 raise ValueError(f"editor {name!r}, part {part}: {wrong}")
             if len(edits):
-                writer.write_batch(_rows(batch, edits))
-            totals.update(_counted(edits), documents=len(batch.texts))
+                writer.write_batch(rows_of(batch.columns["id"], edits))
+            totals.update(counted(edits), documents=len(batch.texts))
             del edits
     return dict(totals)
 
 
-def _rows(batch: Batch, edits: Edits) -> pa.RecordBatch:
-    columns = [batch.columns["id"].take(pa.array(edits.rows)), pa.array(edits.starts)]
+def rows_of(ids: pa.Array, edits: Edits) -> pa.RecordBatch:
+    """Edits of documents with these ids, as they are stored."""
+    columns = [ids.take(pa.array(edits.rows)), pa.array(edits.starts)]
     columns += [pa.array(edits.ends), edits.kinds, edits.replacements]
     return pa.RecordBatch.from_arrays(columns, schema=schema.EDITS)
 
 
-def _counted(edits: Edits) -> dict[str, int]:
+def counted(edits: Edits) -> dict[str, int]:
     """Counters; of each kind how many, as `kind.email`."""
     kinds = {
         f"kind.{row['values']}": row["counts"] for row in edits.kinds.value_counts().to_pylist()
