@@ -1,5 +1,5 @@
 """`assay mix`: the plan before anything runs. `assay sql`: the rows of a mixture as a table.
-`assay inspect`: why a mixture takes a document."""
+`assay inspect`: why a mixture takes a document. `assay report`: the rules of its predicates."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from mixtures.explain import explain
 from mixtures.packed import read_packed
 from mixtures.plan import Plan, plan_selection
 from mixtures.select import Selection, select
-from mixtures.spec import load_mixture
+from mixtures.spec import load_mixture, sources_of
 from pipeline import inspect as inspection
-from pipeline import sql_commands
+from pipeline import report_commands, sql_commands
 from pipeline.amounts import counted, parse_amount
 from pipeline.config import ConfigError
 from pipeline.syntax import quoted
@@ -69,6 +69,15 @@ def sql(argv: list[str]) -> int:
 
 def inspect(argv: list[str]) -> int:
     return inspection.main(argv, explain)
+
+
+def report(argv: list[str]) -> int:
+    return report_commands.main(argv, _predicates)
+
+
+def _predicates(file: str, root: Path) -> dict[str, tuple[str, str | None]]:
+    found = sources_of(load_mixture(file), root)
+    return {name: (source.where, source.missing) for name, source in found.items()}
 
 
 def selected(connection: duckdb.DuckDBPyConnection, mixture_path: str) -> str:

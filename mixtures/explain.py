@@ -20,13 +20,12 @@ from mixtures.packed import Packed, Packing, continued, folder_of
 from mixtures.packing import measure
 from mixtures.rehydration import times
 from mixtures.select import left, used_corpora
-from mixtures.spec import Mixture, load_mixture
+from mixtures.spec import Mixture, load_mixture, sources_of
 from mixtures.tokens import tokenizer_of, tokens_fingerprint
 from mixtures.walk import Walk, pairs_of, walk
 from pipeline.amounts import counted
 from pipeline.config import ConfigError
 from pipeline.files import part_name
-from pipeline.finished import home
 from pipeline.predicates import conjuncts, predicate, predicate_columns
 from pipeline.schema import HASH
 from pipeline.seeing.asking import rows
@@ -44,13 +43,8 @@ def explain(file: str, root: Path, found: Row) -> list[str]:
         ConfigError: the mixture cannot be used, or does not read this corpus.
     """
     mixture = load_mixture(file)
-    here = home(root).resolve()
-    names = [n for n, f in mixture.corpora.items() if home(Path(f)).resolve() == here]
-    reading = [s for s, source in mixture.sources.items() if source.corpus in names]
-    if not reading:
-        raise ConfigError(
-            f"{file}: no source reads {here}, but {', '.join(mixture.corpora.values())}"
-        )
+    reading = sources_of(mixture, root)
+    names = sorted({source.corpus for source in reading.values()})
     told = [line for name in reading for line in _where(mixture, name, root, found)]
     try:
         fate = list(_fate(mixture, names, found["document"]))

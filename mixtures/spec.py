@@ -166,6 +166,21 @@ class Mixture(Settings):
         return {name: source.weight / total for name, source in self.sources.items()}
 
 
+def sources_of(mixture: Mixture, root: Path) -> dict[str, Source]:
+    """The sources that read the corpus at `root`.
+
+    Raises:
+        ConfigError: none does.
+    """
+    here = finished.home(root).resolve()
+    names = {n for n, at in mixture.corpora.items() if finished.home(Path(at)).resolve() == here}
+    found = {name: s for name, s in mixture.sources.items() if s.corpus in names}
+    if not found:
+        corpora = ", ".join(mixture.corpora.values())
+        raise ConfigError(mixture.told(f"no source reads {here}, but {corpora}"))
+    return found
+
+
 def _require_edits(path: Path, mixture: Mixture, corpus: str, root: Path) -> None:
     """Refuse edits that a corpus does not have."""
     known = manifest(root).get("edits", []) if mixture.edits else []

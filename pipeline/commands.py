@@ -1,18 +1,14 @@
-"""`assay prepare` and `assay report`."""
+"""`assay prepare`."""
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import shutil
-import sys
 from pathlib import Path
 
 from pipeline import heap, runners
 from pipeline.config import load
-from pipeline.files import read_json, replacing
-from pipeline.finished import reading
+from pipeline.files import read_json
 from pipeline.settings import load_corpus
 
 
@@ -81,41 +77,32 @@ def prepare(argv: list[str]) -> int:
     from pipeline.accounts import empty_fields
     from pipeline.prepare import prepare as run
     from pipeline.prepare import require_documents
-    from pipeline.report import summary
+    from pipeline.report import say, summary
 
     prepared = run(settings, runner, arguments.limit, arguments.refresh, arguments.verify)
     require_documents(prepared)
     if prices is not None:
         keep_prices(prepared.root, prices)
-    _say(summary(prepared.root))
+    say(summary(prepared.root))
     for bad in prepared.manifest.get("bad_files", ()):
-        _say(
-            f"failed, tried again by the next call: {bad['source']}/{bad['file']}: {bad['reason']}"
-        )
+        say(f"failed, tried again by the next call: {bad['source']}/{bad['file']}: {bad['reason']}")
     for broken in prepared.manifest.get("broken_files", ()):
-        _say(
+        say(
             f"broken: {broken['source']}/{broken['file']}: {broken['detail']}; some of its "
             "documents may be missing or spoilt: get the file anew, then `assay prepare --refresh`"
         )
     for source, field in empty_fields(prepared.root, settings):
-        _say(f"no document of source {source!r} has the field {field!r} of `keep`: misspelt?")
+        say(f"no document of source {source!r} has the field {field!r} of `keep`: misspelt?")
     for name in _orphaned_sets(prepared.root, {item.source for item in settings.inputs}):
-        _say(
+        say(
             f"held-out set {name} stays, with its text, though its source is gone: sets are frozen "
             f"so that scores stay comparable; delete {prepared.root}/heldout.json and heldout/ to "
             "choose all sets anew"
         )
     made = ", ".join(f"{stage} {n}" for stage, n in prepared.made.items())
     done = f"made {made}" if prepared.made else "nothing to do, all stages stand"
-    _say(f"{done}; {prepared.seconds:.1f} s")
+    say(f"{done}; {prepared.seconds:.1f} s")
     return 0
-
-
-def _say(text: str) -> None:
-    """Print; on a terminal no line is wider than it."""
-    from pipeline.report import fitted
-
-    print(fitted(text, shutil.get_terminal_size().columns) if sys.stdout.isatty() else text)
 
 
 def _split(argv: list[str]) -> tuple[list[str], list[str]]:
@@ -129,70 +116,3 @@ def _orphaned_sets(root: Path, sources: set[str]) -> list[str]:
 
     own = frozen.chosen(read_json(root / "heldout.json")["sets"])
     return [name for name, entry in own.items() if entry["source"] not in sources]
-
-
-def report(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(
-        prog="assay report",
-        description="What became of the input of a corpus; what the rules of a preset would drop.",
-        epilog="examples:\n  assay report runs/web\n  assay report runs/web --rules gopher\n"
-        "  assay report runs/web --rules gopher --overlap\n"
-        "  assay report runs/web --contamination\n  assay report runs/web --html report.html",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("corpus", help="folder or URL of a corpus")
-    how = parser.add_mutually_exclusive_group()
-    how.add_argument("--json", action="store_true", help="the funnel as JSON")
-    how.add_argument(
-        "--rules",
-        metavar="PRESET",
-        nargs="*",
-        help="documents that each rule fails, alone and given the others (default: every preset)",
-    )
-    parser.add_argument(
-        "--overlap",
-        action="store_true",
-        help="with --rules: a matrix, which share of a rule's documents each other one fails too",
-    )
-    how.add_argument(
-        "--alarms",
-        action="store_true",
-        help="one phrase over few domains, one template, one text in many copies (reads all text)",
-    )
-    how.add_argument(
-        "--contamination",
-        action="store_true",
-        help="evaluation items that stand in documents, and those that cannot be found",
-    )
-    how.add_argument(
-        "--html",
-        type=Path,
-        metavar="FILE",
-        help="write a page: funnel, rules, a histogram of each signal with its thresholds",
-    )
-    arguments = parser.parse_args(argv)
-    if arguments.overlap and arguments.rules is None:
-        parser.error("--overlap goes with --rules")
-    from pipeline.report import funnel, summary
-    from pipeline.seeing import contamination, page, rules
-    from pipeline.seeing.alarms import alarms
-
-    with reading(arguments.corpus) as root:
-        if arguments.json:
-            print(json.dumps(funnel(root), ensure_ascii=False, indent=1))
-        elif arguments.rules is not None:
-            for preset in arguments.rules or rules.known_presets(root):
-                shown = rules.overlap if arguments.overlap else rules.shown
-                told = shown(rules.count(root, preset))
-                print("\n".join(told) or f"{preset}: no rules for any language of the corpus")
-        elif arguments.alarms:
-            print("\n".join(alarms(root)) or "no alarm")
-        elif arguments.contamination:
-            print("\n".join(contamination.report(root)))
-        elif arguments.html is not None:
-            with replacing(arguments.html) as temporary:
-                temporary.write_text(page.page(root), "utf-8")
-            print(f"wrote {arguments.html}")
-        else:
-            _say(summary(root))
-    return 0

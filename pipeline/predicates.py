@@ -17,6 +17,7 @@ from pipeline.syntax import SqlError, nodes, parser, quoted, text_literal, tree_
 # What a predicate may consist of. No SUBQUERY, WINDOW, STAR, PARAMETER, POSITIONAL_REFERENCE.
 EXPRESSIONS = {"COLUMN_REF", "CONSTANT", "COMPARISON", "CONJUNCTION", "OPERATOR", "FUNCTION",
                "CAST", "CASE", "BETWEEN", "COLLATE", "LAMBDA", "TYPE"}  # fmt: skip
+BRACKETED = {"COMPARISON", "CONJUNCTION", "BETWEEN"}  # DuckDB prints these so
 # Of DuckDB's macros, those that are plain functions of their arguments; scalar functions must be
 # CONSISTENT in duckdb_functions().
 MACROS = re.compile(r"(list|array|map)_\w+|split_part|if|nullif|fdiv")
@@ -45,7 +46,8 @@ def conjuncts(expression: str) -> list[str]:
             left = node["children"] + left
             continue
         root["select_list"] = [node]
-        found.append(_printed(tree))
+        text = _printed(tree)
+        found.append(text[1:-1] if node["class"] in BRACKETED else text)
     return found
 
 

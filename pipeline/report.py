@@ -7,6 +7,8 @@ parts: how the input was cut into shards changes none of them.
 from __future__ import annotations
 
 import contextlib
+import shutil
+import sys
 import textwrap
 from collections import Counter
 from pathlib import Path
@@ -198,3 +200,8 @@ def fitted(text: str, columns: int) -> str:
         else:
             lines.append(wrapper.fill(line))
     return "\n".join(lines)
+
+
+def say(text: str) -> None:
+    """Print; on a terminal no line is wider than it."""
+    print(fitted(text, shutil.get_terminal_size().columns) if sys.stdout.isatty() else text)

@@ -48,7 +48,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "ls": ("trainer.inventory:ls", "corpora, packed selections, runs and studies, and their sizes"),
     "gc": ("trainer.garbage:gc", "what nothing refers to: shown, and with --delete removed"),
     "forget": ("trainer.forget:forget", "take documents out of a corpus, its tokens and windows"),
-    "report": ("pipeline.commands:report", "what became of the input of a corpus"),
+    "report": ("mixtures.commands:report", "what became of the input of a corpus"),
 }
 DUCKDB_INTERRUPTED = "Query interrupted"  # what becomes of a signal that meets it at work
 PACKAGES = ("kernels", "filters", "dedup", "pipeline", "mixtures", "trainer")

@@ -1,8 +1,8 @@
 """`assay compare A B`: which texts two corpora share, how their signals differ, both funnels.
 
 A difference of means is told with its noise: the standard error of the two means, documents being
-independent draws. One above ALARM_ERRORS of them is shown, beside how far the median moved. Signals
-are compared by language; by source, the shares that are kept, pass a preset, or a detector flags.
+independent draws. One above ALARM_ERRORS of them is shown, beside how far the median moved, by
+language and by source; by source also the shares that are kept, pass a preset, or a detector flags.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ FLAGGED = "flagged."  # shares of these are rare
 # Of the documents of a source: a change that is told, of what is kept or passes, and of what a
 # detector flags. That is rare: `ads` flags 0 to 4 % of human sources (docs/filters.md).
 MOVED_SHARE, MOVED_FLAGGED = 0.05, 0.02
+BY = {"language": "lang", "source": "source"}  # what drift is told by -> its column
+Place = tuple[str, str, str]  # by what, its name, signal
 EXAMPLE = "example:\n  assay compare runs/web-2026-39 runs/web-2026-40"
 
 
@@ -86,37 +88,41 @@ def _contents(root: Path) -> npt.NDArray[np.bytes_]:
     return np.concatenate([np.empty(0, "S16"), *parts])
 
 
-def moments(root: Path, signals: list[str]) -> dict[tuple[str, str], Row]:
-    """(language, signal) -> documents with a value, mean, variance, median."""
+def moments(root: Path, signals: list[str]) -> dict[Place, Row]:
+    """Of each signal, by language and by source: documents with a value, mean, variance, median."""
     asked = ", ".join(
         f"{{'n': count({s}), 'mean': avg({s})::double, 'variance': var_samp({s})::double, "
         f"'median': median({s})::double}} as s{i}"
         for i, s in enumerate(signals)
     )
-    found: dict[tuple[str, str], Row] = {}
+    found: dict[Place, Row] = {}
     if not signals:
         return found
-    for row in rows(root, f"select lang, {asked} from documents where lang is not null group by 1"):
-        for i, signal in enumerate(signals):
-            if row[f"s{i}"]["n"] > 1:
-                found[row["lang"], signal] = row[f"s{i}"]
+    for by, column in BY.items():
+        of = f"from documents where {column} is not null group by 1"
+        for row in rows(root, f"select {column} as name, {asked} {of}"):
+            for i, signal in enumerate(signals):
+                if row[f"s{i}"]["n"] > 1:
+                    found[by, row["name"], signal] = row[f"s{i}"]
     return found
 
 
-def drift(before: dict[tuple[str, str], Row], after: dict[tuple[str, str], Row]) -> list[Row]:
-    """Of each signal and language that both have, how far its mean moved, farthest first.
+def drift(before: dict[Place, Row], after: dict[Place, Row]) -> list[Row]:
+    """Of each signal, by language and by source that both have, how far its mean moved, farthest
+    first.
 
     `errors` is the difference in standard errors of it (Welch); 0 where nothing varies or moved.
     """
     found = []
-    for key in before.keys() & after.keys():
-        a, b = before[key], after[key]
+    for place in before.keys() & after.keys():
+        a, b = before[place], after[place]
         error = math.sqrt(a["variance"] / a["n"] + b["variance"] / b["n"])
         moved = b["mean"] - a["mean"]
+        by, name, signal = place
         found.append(
             {
-                "language": key[0],
-                "signal": key[1],
+                by: name,
+                "signal": signal,
                 "before": a["mean"],
                 "after": b["mean"],
                 "moved": moved,
@@ -126,7 +132,8 @@ def drift(before: dict[tuple[str, str], Row], after: dict[tuple[str, str], Row])
                 "documents": [a["n"], b["n"]],
             }
         )
-    return sorted(found, key=lambda r: (-abs(r["errors"]), r["language"], r["signal"]))
+    names = [*BY, "signal"]
+    return sorted(found, key=lambda r: (-abs(r["errors"]), [r.get(name, "") for name in names]))
 
 
 def _shifts(before: Path, after: Path, signals: list[str]) -> dict[str, list[list[Row]]]:
@@ -187,22 +194,30 @@ def shown(found: dict[str, Any], most: int = 20) -> str:
     for step in steps:
         cells = [f"{count[step]:,}" if step in count else "-" for count in counts]
         lines.append(f"{step:<30}{cells[0]:>14}{cells[1]:>14}")
-    moved = [row for row in found["drift"] if abs(row["errors"]) > ALARM_ERRORS]
-    lines.append(
-        f"\nsignals whose mean moved by more than {ALARM_ERRORS:g} standard errors: "
-        f"{len(moved)} of {len(found['drift'])}"
-    )
-    for row in moved[:most]:
-        lines.append(
-            f"  {row['language']:<4}{row['signal']:<36}{row['before']:>11.4g} ->"
-            f"{row['after']:>11.4g}   noise {row['noise']:.2g}, median {row['median_moved']:+.3g}"
-        )
+    for by in BY:
+        lines += _drifted(by, [row for row in found["drift"] if by in row], most)
     if alone := found["in_one_alone"]:
         lines.append(f"measured in one of them alone: {', '.join(alone)}")
     for group, sides in found["shifts"].items():
         lines += ["", *_shifted(group, *sides)]
     lines += alarms(found["sources"])
     return "\n".join(lines)
+
+
+def _drifted(by: str, drifts: list[Row], most: int) -> list[str]:
+    """The signals whose mean moved, by language or by source."""
+    moved = [row for row in drifts if abs(row["errors"]) > ALARM_ERRORS]
+    wide = max((len(row[by]) for row in moved[:most]), default=0)
+    lines = [
+        f"\nby {by}, signals whose mean moved by more than {ALARM_ERRORS:g} standard errors: "
+        f"{len(moved)} of {len(drifts)}"
+    ]
+    for row in moved[:most]:
+        lines.append(
+            f"  {row[by]:<{wide}}  {row['signal']:<36}{row['before']:>11.4g} ->"
+            f"{row['after']:>11.4g}   noise {row['noise']:.2g}, median {row['median_moved']:+.3g}"
+        )
+    return lines
 
 
 def _shifted(group: str, before: list[Row], after: list[Row]) -> list[str]:

@@ -34,11 +34,12 @@ OTHERS = "others"
 Thresholds = list[tuple[str, float]]
 
 
-def page(root: Path) -> str:
-    """The whole page."""
+def page(root: Path, predicates: Iterable[counting.Rules] = ()) -> str:
+    """The whole page; of the parts of predicates too."""
     found = manifest(root)
     languages = list(found["settings"]["languages"])
     parts = [*_funnel(root)]
+    parts += _rules(predicates)
     presets = counting.known_presets(root)
     for preset in presets:
         parts += _rules(counting.count(root, preset))
@@ -66,8 +67,8 @@ def _funnel(root: Path) -> Iterator[str]:
 
 def _rules(found: Iterable[counting.Rules]) -> Iterator[str]:
     for rules in found:
-        share = rules.passes / rules.judged
-        yield f"<h2>{escape(rules.preset)}, {escape(rules.language)}</h2>"
+        share = rules.passes / max(1, rules.judged)
+        yield f"<h2>{escape(rules.title)}</h2>"
         yield f"<p>{rules.judged:,} documents are judged, {share:.1%} pass.</p>"
         order = [i for i in np.argsort(-rules.fails, kind="stable") if rules.fails[i]]
         yield table(
@@ -86,6 +87,25 @@ def _rules(found: Iterable[counting.Rules]) -> Iterator[str]:
         )
         if silent := rules.silent():
             yield f"<p>Fail nothing: {escape(', '.join(silent))}.</p>"
+        yield from _overlap(rules, order)
+
+
+def _overlap(rules: counting.Rules, order: Sequence[int]) -> Iterator[str]:
+    """Of the documents that the rule of a line fails, the share that each other one fails too."""
+    if len(order) > 1:
+        yield "<details><summary>% of a line that the rule of a column fails too</summary>"
+        yield table(
+            ("", "rule", *(str(n) for n in range(1, len(order) + 1))),
+            (
+                (
+                    str(n),
+                    rules.signals[i],
+                    *(f"{100 * rules.both[i, j] / rules.fails[i]:.0f}" for j in order),
+                )
+                for n, i in enumerate(order, 1)
+            ),
+        )
+        yield "</details>"
 
 
 def rules_of(group: str, presets: Iterable[str]) -> Iterator[tuple[str, Rule]]:

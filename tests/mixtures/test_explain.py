@@ -87,11 +87,11 @@ def test_predicates_that_are_false_or_null(tmp_path: Path) -> None:
     assert told(tmp_path, 5) == [
         "out: no source selects it",
         "  source english: `where` is false",
-        "    false: (lang = 'en')   (lang = zh)",
+        "    false: lang = 'en'   (lang = zh)",
     ]
     assert told(tmp_path, 4)[1:] == [
         "  source english: `where` is NULL, and `missing: drop`",
-        "    NULL: (quality.score > 0)   (quality.score = NULL)",
+        "    NULL: quality.score > 0   (quality.score = NULL)",
     ]
     without = {"english": {"from": "web", "where": "quality.score > 0"}}
     found = told(tmp_path, 4, without)

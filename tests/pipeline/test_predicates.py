@@ -25,7 +25,13 @@ def test_predicate_columns() -> None:
 
 def test_conjuncts_are_what_and_joins() -> None:
     found = conjuncts("lang = 'zh' and (num_chars > 1 and gopher.pass) and (a or b)")
-    assert found == ["(lang = 'zh')", "(num_chars > 1)", "gopher.pass", "(a OR b)"]
-    assert conjuncts("true or false and x") == ["(true OR (false AND x))"]
+    assert found == ["lang = 'zh'", "num_chars > 1", "gopher.pass", "a OR b"]
+    assert conjuncts("true or false and x") == ["true OR (false AND x)"]
+    assert conjuncts("(a > 1) between (b) and (c) and (a) in (1, 2) and not (x) and (y)::bool") == [
+        "(a > 1) BETWEEN b AND c",
+        "(a IN (1, 2))",
+        "(NOT x)",
+        "CAST(y AS bool)",
+    ]
     for part in found:
         assert conjuncts(part) == [part]

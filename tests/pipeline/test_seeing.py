@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from filters.presets import PRESETS, Bound, Rule, reasons
+from mixtures.commands import report
 from pipeline.corpus import CorpusError
 from pipeline.seeing import alarms, compare, histograms, page, rules, sample
 from pipeline.seeing.asking import rows
@@ -47,7 +48,7 @@ def test_rules_are_counted_alone_and_given_the_others(many_parts: Path) -> None:
 def test_rules_that_fail_nothing_are_named() -> None:
     """fineweb-2's recipes carry rules that never fired; a user must see it."""
     found = rules.Rules(
-        preset="p",
+        name="p",
         language="en",
         signals=("a", "b", "c"),
         judged=10,
@@ -90,6 +91,55 @@ def test_each_preset_can_be_asked_for_by_itself(many_parts: Path) -> None:
 def test_a_preset_without_its_signals_is_refused(many_parts: Path) -> None:
     with pytest.raises(ValueError, match="no preset 'goper'"):
         rules.count(many_parts, "goper")
+
+
+def test_the_parts_of_a_predicate_are_counted(many_parts: Path) -> None:
+    """Against the definition, document by document; NULL fails, and is told."""
+    where = "lang = 'en' and num_chars > 900 and (source_id < 'en-3' or lang = 'zh')"
+    where += " and nullif(lang, 'zh') = 'en'"
+    found = rules.parts(many_parts, "mine", where)
+    names = ("lang = 'en'", "num_chars > 900", "(source_id < 'en-3') OR (lang = 'zh')")
+    assert found.signals[:3] == names
+    asked = ", ".join(f"{part} as p{i}" for i, part in enumerate(found.signals))
+    every = rows(many_parts, f"select {asked} from documents")
+    failed = [{i for i in range(4) if row[f"p{i}"] is not True} for row in every]
+    assert (found.judged, found.passes) == (len(every), sum(not one for one in failed))
+    assert found.fails.tolist() == [sum(i in one for one in failed) for i in range(4)]
+    assert found.only.tolist() == [sum(one == {i} for one in failed) for i in range(4)]
+    assert found.unknown == (0, 0, 0, sum(row["p3"] is None for row in every))
+    assert found.unknown[3] > 100
+    kept = rules.parts(many_parts, "mine", where, null_passes=True)
+    assert kept.fails[3] == 0
+    within = rules.parts(many_parts, "mine", where, "lang = 'en'")
+    assert (within.judged, within.silent()) == (123, [names[0], *within.silent()[1:]])
+    lines = rules.shown([found])
+    assert lines[0].startswith(f"mine: {len(every)} documents, of which {found.passes} pass (")
+    assert lines[-1] == f"  NULL for {found.unknown[3]} documents: {found.signals[3]}"
+    with pytest.raises(SqlError, match="65 parts that `and` joins; at most 64"):
+        rules.parts(many_parts, "mine", " and ".join(["num_chars > 1"] * 65))
+
+
+def test_rules_of_a_predicate_and_of_a_mixture_on_a_screen(
+    many_parts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mixture = tmp_path / "mixture.yaml"
+    mixture.write_text(
+        f"corpora: {{web: {many_parts}}}\nsequence_length: 8\nsources:\n"
+        "  chinese: {from: web, where: \"lang = 'zh' and gopher.pass\", missing: drop}\n"
+        "  english: {from: web, where: \"lang = 'en'\"}\n"
+    )
+    assert report([str(many_parts), "--rules", "--mixture", str(mixture)]) == 0
+    shown = capsys.readouterr().out
+    assert "source chinese: 244 documents, of which " in shown
+    assert "source english: 244 documents, of which 123 pass (50.4%)" in shown
+    assert report([str(many_parts), "--rules", "--where", "gopher.pass and lang = 'zh'"]) == 0
+    assert capsys.readouterr().out.startswith("where gopher.pass and lang = 'zh': 244 documents")
+    assert report([str(many_parts), "--rules", "--overlap", "--mixture", str(mixture)]) == 0
+    assert "source chinese: % of a line that the column fails too" in capsys.readouterr().out
+    for wrong in (["--where", "true"], ["--rules", "gopher", "--where", "true"]):
+        with pytest.raises(SystemExit):
+            report([str(many_parts), *wrong])
+        assert "--where" in capsys.readouterr().err.splitlines()[-1]
 
 
 def test_a_sample_is_of_each_fate_and_does_not_change(many_parts: Path) -> None:
@@ -162,6 +212,11 @@ def test_the_page_shows_both_ends_of_a_rule_and_no_markup_of_documents(many_part
     assert "<title>gopher: 50</title>" in html
     assert "closest to 50 (" in html
     assert "closest to 100000 (" in html
+    assert "% of a line that the rule of a column fails too" in html
+    whole = rules.parts(many_parts, "where mine", "lang = 'en' and num_chars > 600")
+    with_parts = page.page(many_parts, [whole])
+    assert "<h2>where mine</h2>" in with_parts
+    assert "num_chars &gt; 600" in with_parts
     assert page.table(["a"], [["<script>"]]).count("&lt;script&gt;") == 1
 
 
@@ -184,12 +239,17 @@ def test_a_corpus_does_not_differ_from_itself(many_parts: Path) -> None:
     (n,) = rows(many_parts, "select count(distinct content_hash) as n from documents")
     assert found["contents"] == {"shared": n["n"], "gone": 0, "new": 0}
     assert {row["errors"] for row in found["drift"]} == {0.0}
+    assert {row["language"] for row in found["drift"] if "language" in row} == {"en", "zh"}
+    sources = {row["source"] for row in found["drift"] if "source" in row}
+    assert sources == {"tales-en", "tales-zh"}
+    told = compare.shown(found)
+    assert "by source, signals whose mean moved by more than 4 standard errors: 0 of " in told
     assert compare.alarms(found["sources"]) == []
 
 
 def test_drift_is_told_in_standard_errors() -> None:
-    before = {("en", "s"): {"n": 100, "mean": 1.0, "variance": 4.0, "median": 1.0}}
-    after = {("en", "s"): {"n": 300, "mean": 2.0, "variance": 12.0, "median": 1.5}}
+    before = {("language", "en", "s"): {"n": 100, "mean": 1.0, "variance": 4.0, "median": 1.0}}
+    after = {("language", "en", "s"): {"n": 300, "mean": 2.0, "variance": 12.0, "median": 1.5}}
     (row,) = compare.drift(before, after)
     assert row["noise"] == pytest.approx(np.sqrt(4 / 100 + 12 / 300))
     assert row["errors"] == pytest.approx(1 / row["noise"])
