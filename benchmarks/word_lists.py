@@ -127,9 +127,11 @@ def print_clean(sources: dict[Row, Texts]) -> None:
             flags[numbers[found.entries], together[found.entries], found.texts] = True
             scores = unsafe.measure(texts, {})
             shares = [share(scores[name] >= 0.5) for name in (*unsafe.CATEGORIES, "score")]
+            shares.append(share(scores["score"] >= 0.3))
             yield [*named(row, texts), *(" / ".join(map(share, pair)) for pair in flags), *shares]
 
-    table(["language", "genre", "source", "documents", *names, *unsafe.CATEGORIES, "any"], cells())
+    heads = [*names, *unsafe.CATEGORIES, "any", "any .3"]
+    table(["language", "genre", "source", "documents", *heads], cells())
 
 
 def print_labelled(people: list[Human]) -> None:

@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from filters.chrome import RULES, folded, takes
-from filters.chrome_keys import rules_by_line
+from filters.chrome import FOOT_LINES, HEAD_LINES, RULES, folded, takes
+from filters.chrome_keys import Masks, rules_by_line
 from filters.columns import Signal
 from filters.edits import Edits, edits_of, whole_lines
 from filters.evidence import MOST
@@ -40,6 +40,11 @@ COLUMNS: dict[str, Signal] = {
         "the first 8 of them: rule, and the line's beginning",
         "assay",
     ),
+}
+# By place, at an edge or not: the rules that may take a line whatever stands beside, one bit each.
+_BITS = {
+    at_edge: np.uint32(sum(rule.stands(at_edge) << n for n, rule in enumerate(RULES.values())))
+    for at_edge in (False, True)
 }
 
 
@@ -88,20 +93,50 @@ def find(texts: Texts, columns: Mapping[str, pa.Array]) -> Edits:
 def chrome_lines(texts: Texts, kinds: pa.Array) -> Iterator[Line]:
     """The lines that a rule takes, in order."""
     lines = texts.segments.lines
-    skipped = np.asarray(pc.equal(kinds, "code"))
-    masks = rules_by_line(texts.data, lines, skipped)
+    masks = rules_by_line(texts.data, lines, np.asarray(pc.equal(kinds, "code")))
     (numbers,) = np.nonzero(masks)
     of_text = np.searchsorted(lines.offsets, numbers, side="right") - 1
-    spans = zip(lines.begins[numbers].tolist(), lines.ends[numbers].tolist(), strict=True)
+    firsts, ends = lines.offsets[of_text], lines.offsets[of_text + 1]
+    at_edge = (numbers < firsts + HEAD_LINES) | (numbers >= ends - FOOT_LINES)
+    placed = masks[numbers] & np.where(at_edge, _BITS[True], _BITS[False])
+    numbers, of_text, placed = numbers[placed > 0], of_text[placed > 0], placed[placed > 0]
     data = texts.data.data
+    spans = zip(lines.begins[numbers].tolist(), lines.ends[numbers].tolist(), strict=True)
     found = [str(data[begin:end], "utf-8") for begin, end in spans]
     seen = folded("\n".join(found)).split("\n")[: len(found)]  # at once: ten times as fast
-    rows = of_text.tolist(), numbers.tolist(), masks[numbers].tolist(), found, seen
-    for text, number, mask, line, as_seen in zip(*rows, strict=True):
-        for name in _names(mask):
-            if takes(name, as_seen):
-                yield Line(text, number, name, line)
-                break
+    rows = of_text.tolist(), numbers.tolist(), placed.tolist(), found, seen
+    taken = {
+        number: Line(text, number, rule, line)
+        for text, number, mask, line, as_seen in zip(*rows, strict=True)
+        if (rule := _first(mask, as_seen))
+    }
+    for line in list(taken.values()):
+        for step in (-1, 1):
+            _follow(texts, line, step, masks, taken)
+    yield from map(taken.__getitem__, sorted(taken))
+
+
+def _follow(texts: Texts, line: Line, step: int, masks: Masks, taken: dict[int, Line]) -> None:
+    """From a line that is taken on: those in a row with it, wherever they stand."""
+    first, end = texts.segments.lines.offsets[line.text : line.text + 2].tolist()
+    number = line.line + step
+    while first <= number < end and masks[number] and number not in taken:
+        content = _content(texts, number)
+        rule = _first(int(masks[number]), folded(content))
+        if not rule:
+            break
+        taken[number] = Line(line.text, number, rule, content)
+        number += step
+
+
+def _content(texts: Texts, number: int) -> str:
+    lines = texts.segments.lines
+    return str(texts.data.data[lines.begins[number] : lines.ends[number]], "utf-8")
+
+
+def _first(mask: int, line: str) -> str:
+    """The first of the rules of these bits that takes a line, which is folded; "" if none."""
+    return next((name for name in _names(mask) if takes(name, line)), "")
 
 
 @functools.cache

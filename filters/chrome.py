@@ -1,8 +1,9 @@
 """Page chrome: which lines stand around a text and are none of it. The table: words/chrome.toml.
 
 A rule judges a whole line, never a piece of one, and where it stands: rules that could take a line
-of prose look only at the edges of a page. The functions here are the definition;
-filters/boilerplate.py finds the same lines in a batch.
+of prose look only at the edges of a page, and single words (Reply, 喜欢) only in a row with a line
+that is taken. The functions here are the definition; filters/boilerplate.py finds the same lines in
+a batch.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import functools
 import re
 import tomllib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +23,8 @@ from kernels.han import SIMPLIFIED, TRADITIONAL_TO_SIMPLIFIED
 
 PATH = Path(__file__).with_name("words") / "chrome.toml"
 HEAD_LINES, FOOT_LINES = 8, 12  # with text: the edges of a page
+ANYWHERE, EDGE, ROW = "anywhere", "edge", "row"
+PLACES = {ANYWHERE: (True, True), EDGE: (False, True), ROW: (False, False)}  # middle, edge
 
 
 @dataclass(frozen=True)
@@ -31,7 +35,11 @@ class Rule:
     keys: tuple[str, ...]
     pattern: str
     examples: tuple[str, ...]
-    edge: bool
+    place: str  # of PLACES
+
+    def stands(self, at_edge: bool) -> bool:
+        """May it take a line there, whatever stands beside?"""
+        return PLACES[self.place][at_edge]
 
 
 def _rules() -> dict[str, Rule]:
@@ -46,10 +54,10 @@ def _rules() -> dict[str, Rule]:
     return {
         name: Rule(
             rule["longest"],
-            tuple(rule["keys"]),
-            "|".join(map(filled, rule["patterns"])),
+            (*rule["keys"], *rule.get("words", ())),
+            "|".join([*map(filled, rule["patterns"]), *map(re.escape, rule.get("words", ()))]),
             tuple(rule["examples"]),
-            rule.get("edge", False),
+            rule.get("place", ANYWHERE),
         )
         for name, rule in read["rules"].items()
     }
@@ -90,12 +98,28 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
 
 
-def rule_of(line: str, edge: bool) -> str:
-    """The first rule that takes a line, which stands at an edge of its page or not; "" if none."""
+def rules_of(page: Sequence[str]) -> list[str]:
+    """Of each line of a page (those with text, stripped) the rule that takes it; "" if none."""
+    taken = []
+    for number, line in enumerate(page):
+        at_edge = number < HEAD_LINES or number >= len(page) - FOOT_LINES
+        taken.append(rule_of(line, [n for n, rule in RULES.items() if rule.stands(at_edge)]))
+    downwards = range(len(page))
+    for step, order in ((-1, downwards), (1, reversed(downwards))):
+        for number in order:
+            beside = number + step
+            if not taken[number] and 0 <= beside < len(page) and taken[beside]:
+                taken[number] = rule_of(page[number], RULES)
+    return taken
+
+
+def rule_of(line: str, names: Iterable[str]) -> str:
+    """The first of these rules that takes a line; "" if none."""
     seen = folded(line)
-    for name, rule in RULES.items():
-        fits = (edge or not rule.edge) and len(line) <= rule.longest
-        if fits and any(_stands(key, seen) for key in rule.keys) and takes(name, seen):
+    for name in names:
+        rule = RULES[name]
+        looked_at = len(line) <= rule.longest and any(_stands(key, seen) for key in rule.keys)
+        if looked_at and takes(name, seen):
             return name
     return ""
 

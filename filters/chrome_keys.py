@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from filters.chrome import FOLDED, FOOT_LINES, HEAD_LINES, RULES
+from filters.chrome import FOLDED, RULES
 from filters.names import Positions
 from filters.pieces import Pieces
 from filters.text import next_char
@@ -41,12 +41,11 @@ class Keys(NamedTuple):
     backs: Positions  # characters of the key before those bytes
     codes: Codes  # [entry, n]: its characters, 0 after the last
     allowed: Positions  # by characters of a line: the rules that may take it, one bit each
-    edge: int  # the rules of edges, one bit each
 
 
 def rules_by_line(data: Bytes, lines: Pieces, skipped: Flags) -> Masks:
-    """Of each line: the rules that may take it by its length and its place, and of which a key
-    stands in it, one bit each; none in texts that are `skipped`."""
+    """Of each line: the rules that may take it by its length, and of which a key stands in it, one
+    bit each; none in texts that are `skipped`."""
     return _rules_by_line(data, lines, skipped, _keys(), FOLDED)
 
 
@@ -105,7 +104,6 @@ def _keys() -> Keys:
         np.array([back for _, _, back, _ in entries], np.int32),
         codes,
         np.array([_rules_of(chars) for chars in range(_LONGEST + 2)], np.int32),
-        sum(1 << number for number, rule in enumerate(RULES.values()) if rule.edge),
     )
 
 
@@ -121,8 +119,6 @@ def _rules_by_line(data: Bytes, lines: Pieces, skipped: Flags, keys: Keys, folde
         first, last = lines.offsets[text], lines.offsets[text + 1]
         for line in range(first, last):
             allowed = int(keys.allowed[min(lines.chars[line], len(keys.allowed) - 1)])
-            if first + HEAD_LINES <= line < last - FOOT_LINES:
-                allowed &= ~keys.edge
             if allowed and not skipped[text]:
                 found[line] = _rules(
                     data, lines.begins[line], lines.ends[line], keys, folded, allowed

@@ -7,13 +7,15 @@ import json
 import os
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from filters.boilerplate import chrome_lines, find, measure
-from filters.chrome import FOOT_LINES, HEAD_LINES, RULES, rule_of
+from filters.chrome import RULES, rules_of
+from filters.chrome_keys import rules_by_line
 from filters.edits import applied, fault
 from filters.segments import Texts
 from filters.text import lines
@@ -22,13 +24,7 @@ EXAMPLES = [line for rule in RULES.values() for line in rule.examples]
 
 
 def by_definition(text: str) -> list[tuple[int, str]]:
-    found = lines(text)
-    taken = []
-    for i, line in enumerate(found):
-        rule = rule_of(line, edge=i < HEAD_LINES or i >= len(found) - FOOT_LINES)
-        if rule:
-            taken.append((i, rule))
-    return taken
+    return [(number, rule) for number, rule in enumerate(rules_of(lines(text))) if rule]
 
 
 def by_kernel(text: str, kind: str = "web") -> list[tuple[int, str]]:
@@ -54,12 +50,24 @@ PIECES = st.one_of(
 )
 
 
+@pytest.mark.parametrize("key", KEYS)
+def test_the_first_look_finds_every_key(key: str) -> None:
+    texts = Texts(pa.array([f"X {key} X", f"的{key}的".upper()]))
+    masks = rules_by_line(texts.data, texts.segments.lines, np.zeros(2, bool))
+    bits = sum(1 << n for n, rule in enumerate(RULES.values()) if key in rule.keys)
+    assert [int(mask) & bits for mask in masks] == [bits, bits]
+
+
 @given(st.lists(PIECES, max_size=60).map("".join))
 def test_kernel_is_the_definition(text: str) -> None:
     assert by_kernel(text) == by_definition(text)
 
 
-@given(st.lists(st.sampled_from([*EXAMPLES, "正文。", "Text.", ""]), max_size=40).map("\n".join))
+@given(
+    st.lists(st.sampled_from([*EXAMPLES, *["正文。", "Text.", ""] * 40]), max_size=60).map(
+        "\n".join
+    )
+)
 def test_kernel_is_the_definition_for_whole_lines(text: str) -> None:
     assert by_kernel(text) == by_definition(text)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from filters.chrome import FOOT_LINES, HEAD_LINES, RULES, folded, rule_of
+from filters.chrome import ANYWHERE, FOOT_LINES, HEAD_LINES, ROW, RULES, folded, rules_of
 
 # Sentences about what the rules are about, laws, poems, dialogue, code, tables. Our own, but for
 # two lines of Du Mu and of Gray (public domain).
@@ -55,32 +55,70 @@ Subscribe to the topic before you publish a message.
 print(page.next())
 | Home | 3 | 4 |
 - [ ] reply to the editor
+来源于生活的故事最打动人。
+水的来源：一部分是雨水，一部分是地下水，还有一部分是融雪。
+发布于去年的版本已经不再维护了。
+他点赞了我的文章，我也关注了他。
+收藏家把这幅画捐给了博物馆。
+第 3 楼的住户请注意停水时间。
+共 12 条规定，已有 3 条修改。
+图 3 | 湖水的深度随季节变化，夏天最深
+全部评论都要先经过审核。
+学习(xuexi)和训练(xunlian)都要时间。
+The report was shared with all of us.
+He asked 12 questions and got 3 answers.
+Edited by hand, the book took nine years.
+By April 2019 all of them had left.
+Active voice is preferred over passive voice.
+Location matters more than size.
+Views of the harbour, painted in 1840
+Comments in the code explain the reason.
 """.strip().split("\n")
 
 EXAMPLES = [(name, line) for name, rule in RULES.items() for line in rule.examples]
 
 
+def rule_of(line: str) -> str:
+    """Of a line at the edge of a page."""
+    return rules_of([line])[0]
+
+
 @pytest.mark.parametrize(("name", "line"), EXAMPLES)
 def test_a_rule_takes_its_examples(name: str, line: str) -> None:
-    assert rule_of(line, edge=True) == name
-    assert rule_of(line, edge=False) == ("" if RULES[name].edge else name)
+    place = RULES[name].place
+    body = ["正文。"] * 40
+    assert rule_of(line) == ("" if place == ROW else name)
+    assert rules_of([*body, line, *body])[40] == (name if place == ANYWHERE else "")
+    beside = [*body, line, "展开全文", *body]
+    assert rules_of(beside)[39:43] == ["", name, "read_more", ""]
+    assert rules_of([*body, "展开全文", line, *body])[40:42] == ["read_more", name]
+
+
+def test_a_row_is_taken_as_far_as_it_goes() -> None:
+    body = ["正文。"] * 40
+    row = ["喜欢", "收藏", "举报", "12 条评论", "Reply", "Share"]
+    rules = ["label", "button", "button", "counts", "label", "label"]
+    assert rules_of([*body, *row, *body])[40:46] == rules
+    assert rules_of([*body, *row[:3], *body])[40:43] == ["", "", ""]
+    assert rules_of([*body, "喜欢", "正文。", "12 条评论", *body])[40:43] == ["", "", "counts"]
 
 
 @pytest.mark.parametrize("line", MUST_STAY)
 def test_a_line_that_must_stay(line: str) -> None:
-    assert rule_of(line, edge=True) == ""
+    assert rule_of(line) == ""
+    assert rules_of(["展开全文", line, "展开全文"]) == ["read_more", "", "read_more"]
 
 
 @pytest.mark.parametrize("name", RULES)
 def test_a_sentence_before_or_after_an_example_saves_it(name: str) -> None:
     for line in RULES[name].examples:
-        assert rule_of(f"他把门关上了。{line}", edge=True) == ""
-        assert rule_of(f"He closed the door and did not come back. {line}", edge=True) == ""
+        assert rule_of(f"他把门关上了。{line}") == ""
+        assert rule_of(f"He closed the door and did not come back. {line}") == ""
 
 
 def test_traditional_and_full_width_lines_are_the_same_lines() -> None:
-    assert rule_of("轉載請註明出處", edge=True) == "reprint"
-    assert rule_of("Ｃｏｐｙｒｉｇｈｔ © ２０１９ 某某", edge=True) == "copyright"
+    assert rule_of("轉載請註明出處") == "reprint"
+    assert rule_of("Ｃｏｐｙｒｉｇｈｔ © ２０１９ 某某") == "copyright"
     assert folded("Ａ　轉B") == "a 转b"
 
 
