@@ -13,8 +13,8 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+from filters.ngram_sizes import DUP_SIZES, TOP_SIZES
 from filters.phrases import PHRASES, POLICY
-from filters.repetition import DUP_SIZES, TOP_SIZES
 from filters.stop_words import STOP_WORDS
 
 MARKS_FILE = "words/datatrove_marks.tsv"  # in filters/

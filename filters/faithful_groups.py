@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from filters.columns import Signal
 from filters.faithful import Measured, c4, fineweb, gopher
-from filters.repetition import DUP_SIZES, TOP_SIZES
+from filters.ngram_sizes import DUP_SIZES, TOP_SIZES
 from filters.segments import Texts
 from filters.spacy_words import num_sentences, words
 

@@ -6,7 +6,7 @@ first rule that drops a document gives the reason. They hold for English.
 
 from __future__ import annotations
 
-from filters.repetition import DUP_SIZES, TOP_SIZES
+from filters.ngram_sizes import DUP_SIZES, TOP_SIZES
 
 FaithfulRule = tuple[str, float | None, float | None, str]
 

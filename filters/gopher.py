@@ -15,8 +15,9 @@ import pyarrow as pa
 from filters.columns import Signal
 from filters.endings import ends_in_ellipsis
 from filters.names import longest, table_for
+from filters.ngram_sizes import DUP_SIZES, TOP_SIZES
 from filters.pieces import Segments
-from filters.repetition import DUP_SIZES, TOP_SIZES, Shares, duplicate_shares
+from filters.repetition import Shares, duplicate_shares
 from filters.segments import Texts
 from filters.stop_words import lists_of, num_stop_words
 from filters.text import next_char

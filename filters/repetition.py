@@ -22,12 +22,11 @@ import numpy.typing as npt
 
 from filters.char_grams import MIN_CHARS, chars_before, long_ngrams, long_words, most_frequent
 from filters.names import MIN_BITS, Keys, Offsets, Positions, fill, longest, name_of, table_for
+from filters.ngram_sizes import DUP_SIZES, TOP_SIZES
 from filters.wordruns import Words
 from kernels.compile import inner_kernel, kernel
 from kernels.hashing import HASH_PRIME, HASH_START, Bytes
 
-TOP_SIZES = (2, 3, 4)  # the most frequent n-gram of these sizes
-DUP_SIZES = (5, 6, 7, 8, 9, 10)  # all duplicate n-grams of these sizes
 TWICE_SIZES = (5, 10, 13)  # all occurrences of n-grams that stand twice
 
 _NUM_SHARES = len(TOP_SIZES) + len(DUP_SIZES)

@@ -1,5 +1,4 @@
-"""`assay mix`: the plan before anything runs. `assay sql`: the rows of a mixture as a table.
-`assay inspect`: why a mixture takes a document. `assay report`: the rules of its predicates."""
+"""`assay mix`: the plan before anything runs."""
 
 from __future__ import annotations
 
@@ -9,19 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import duckdb
-import pyarrow as pa
-
-from mixtures.explain import explain
 from mixtures.packed import read_packed
 from mixtures.plan import Plan, plan_selection
 from mixtures.select import Selection, select
-from mixtures.spec import load_mixture, sources_of
-from pipeline import inspect as inspection
-from pipeline import report_commands, sql_commands
+from mixtures.spec import load_mixture
 from pipeline.amounts import counted, parse_amount
-from pipeline.config import ConfigError
-from pipeline.syntax import quoted
 
 SHOWN_UNCLAIMED = 12  # rows of source and language that no source wants; --json has all
 EXAMPLE = """example:
@@ -61,55 +52,6 @@ def mix(argv: list[str]) -> int:
     for source in plan.sources:
         print(f"  {source.name}: {source.folder}")
     return 0
-
-
-def sql(argv: list[str]) -> int:
-    return sql_commands.main(argv, {"selected": selected})
-
-
-def inspect(argv: list[str]) -> int:
-    return inspection.main(argv, explain)
-
-
-def report(argv: list[str]) -> int:
-    return report_commands.main(argv, _predicates)
-
-
-def _predicates(file: str, root: Path) -> dict[str, tuple[str, str | None]]:
-    found = sources_of(load_mixture(file), root)
-    return {name: (source.where, source.missing) for name, source in found.items()}
-
-
-def selected(connection: duckdb.DuckDBPyConnection, mixture_path: str) -> str:
-    """Make the relation of `selected('mixture.yaml')`: the documents of this corpus that the
-    mixture gives to a source, with `mixture_source`. Returns its name."""
-    [(allowed,)] = connection.execute("select current_setting('allowed_directories')").fetchall()
-    folders = {Path(folder) for folder in allowed}  # what the connection may read: its corpus
-    rows, view = f"rows of {mixture_path}", f"selected {mixture_path}"
-    connection.register(rows, _chosen(mixture_path, folders))
-    connection.execute(
-        f"create or replace temp view {quoted(view)} as select documents.*, mixture_source "
-        f"from documents join {quoted(rows)} using (id)"
-    )
-    return view
-
-
-def _chosen(mixture_path: str, folders: set[Path]) -> pa.Table:
-    """Ids (hex) and sources of the documents that a mixture takes from the corpus in `folders`."""
-    mixture = load_mixture(mixture_path)
-    names = [n for n, root in mixture.corpora.items() if Path(root).resolve() in folders]
-    if not names:
-        raise ConfigError(
-            f"{mixture_path} does not read this corpus, but {', '.join(mixture.corpora.values())}"
-        )
-    ids: list[str] = []
-    sources: list[str] = []
-    for name, documents in select(mixture).documents.items():
-        if mixture.sources[name].corpus in names:
-            ids += [document.tobytes().hex() for document in documents.id]
-            sources += [name] * len(documents)
-    columns = {"id": pa.array(ids, pa.string()), "mixture_source": pa.array(sources, pa.string())}
-    return pa.table(columns)
 
 
 def shown(plan: Plan, selection: Selection) -> Iterator[str]:

@@ -58,10 +58,16 @@ class Corpus:
     numbers: Mapping[str, tuple[str, ...]]  # ... -> those of them that are numbers
     presets: tuple[str, ...]  # those whose signals are there, and whose outcome is asked for
     names: frozenset[str] | None  # what will be asked for; None: all
+    sketch: bool = False  # to see whether a statement binds: what is dear is left out
 
     @classmethod
     def open(
-        cls, root: Path, connection: duckdb.DuckDBPyConnection, names: frozenset[str] | None
+        cls,
+        root: Path,
+        connection: duckdb.DuckDBPyConnection,
+        names: frozenset[str] | None,
+        *,
+        sketch: bool = False,
     ) -> Corpus:
         found, schemas = manifest(root), measured.schemas(root)
         groups = {name: tuple(columns.names) for name, columns in schemas.items()}
@@ -77,7 +83,7 @@ class Corpus:
                 p for p in presets if every or (p in names and {*OUTCOMES, f"{p}.*"} & names)
             )
             names = _with_needs(names, groups, presets)
-        return cls(root, connection, found, groups, numbers, presets, names)
+        return cls(root, connection, found, groups, numbers, presets, names, sketch)
 
     def asked(self, name: str) -> bool:
         return self.names is None or name.lower() in self.names

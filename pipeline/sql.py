@@ -15,7 +15,6 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -27,11 +26,9 @@ from pipeline.syntax import (
     SqlError,
     TableMacros,
     names_in,
-    nodes,
-    parser,
+    parse,
     quoted,
     text_literal,
-    tree_of,
     with_tables,
 )
 from pipeline.views import STANDARD_VIEWS
@@ -39,7 +36,6 @@ from pipeline.whole import explain, short
 
 BATCH_ROWS = 10_000
 MEMORY_LIMIT = "2GB"  # of one question; what needs more goes to the disk
-READ_NODES = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}
 
 
 # --- a connection ---------------------------------------------------------------------------------
@@ -52,11 +48,13 @@ def connect(
     names: frozenset[str] | None = None,
     memory_limit: str = MEMORY_LIMIT,
     threads: int | None = None,
+    sketch: bool = False,
 ) -> duckdb.DuckDBPyConnection:
     """A connection with the views of the corpus at `root`, which can read that folder alone.
 
     `names` (lower case) are the columns and views that will be asked for; None: all. A view leaves
-    out the joins that nobody asks for. Raises CorpusError where `root` is not a finished corpus.
+    out the joins that nobody asks for. Of a `sketch` all columns are there, and what is dear to
+    work out is NULL. Raises CorpusError where `root` is not a finished corpus.
     """
     connection = duckdb.connect(
         config={
@@ -69,7 +67,7 @@ def connect(
             "python_enable_replacements": False,  # or Python variables would be tables
         }
     )
-    corpus = Corpus.open(root.resolve(), connection, names)
+    corpus = Corpus.open(root.resolve(), connection, names, sketch=sketch)
     folder = str(root.resolve())
     allowed = {folder, glob.escape(folder)}  # a pattern is checked as it stands, and then its files
     listed = ", ".join(map(text_literal, sorted(allowed)))
@@ -118,7 +116,10 @@ def ask(
         try:
             relation = connection.sql(with_tables(connection, sql, tree, macros))
         except (duckdb.BinderException, duckdb.CatalogException):
-            # All columns: now it binds, or the message names them.
+            # All columns: now it binds, or the message names them. First of a sketch: what nobody
+            # can ask is told before near duplicates are worked out.
+            with connect(root, sketch=True) as sketch:
+                sketch.sql(with_tables(sketch, sql, tree, macros))
             connection = connect(root, memory_limit=memory_limit)
             relation = connection.sql(with_tables(connection, sql, tree, macros))
         yield relation.to_arrow_reader(BATCH_ROWS)
@@ -164,28 +165,3 @@ def _hint(root: Path, sql: str, message: str, macros: TableMacros) -> str:
     if function and function[1] in macros:
         return f"\n{function[1]} is a table: ... from {function[1]}('mixture.yaml')"
     return ""
-
-
-def parse(sql: str) -> dict[str, Any]:
-    """Syntax tree of a statement.
-
-    Raises:
-        SqlError: does not parse, is not one statement, or is anything but a SELECT.
-    """
-    try:
-        statements = parser().extract_statements(sql)
-    except duckdb.Error as error:
-        raise SqlError(str(error)) from None
-    if len(statements) != 1:
-        raise SqlError(f"one SELECT at a time; found {len(statements)} statements")
-    kind = statements[0].type.name
-    if kind != "SELECT":
-        raise SqlError(
-            f"only SELECT is allowed, this is {kind}; a corpus is never changed by SQL, and "
-            "`--format parquet --output FILE` writes an answer to a file"
-        )
-    tree = tree_of(sql)
-    for node in nodes(tree):
-        if str(node.get("type", "")).endswith("_NODE") and node["type"] not in READ_NODES:
-            raise SqlError(f"only SELECT is allowed, also inside WITH; found {node['type']}")
-    return tree

@@ -18,27 +18,25 @@ import pyarrow as pa
 from pipeline.amounts import counted
 from pipeline.files import replacing
 from pipeline.finished import reading
-from pipeline.sql import ask
-from pipeline.syntax import SqlError, TableMacros, text_literal
-from pipeline.views import STANDARD_VIEWS
+from pipeline.syntax import SqlError, TableMacros, parse, text_literal
 
 GRACE_SECONDS = 10  # after --timeout
 SHOWN_ROWS = 1_000  # of a table on a screen; files get all
 FORMATS = {"csv": "format csv, header true", "json": "format json", "parquet": "format parquet"}
-EXAMPLE = f"""examples:
+EXAMPLE = """examples:
   assay sql runs/web "select lang, avg(gopher.pass::int) from documents group by all"
   assay sql runs/web "select reason, count(*) from rejects group by all" --format csv
   assay sql runs/web "from documents where kept" --format parquet --output kept.parquet
   assay sql runs/web "select mixture_source, count(*) from selected('mixture.yaml') group by all"
 
-views: {", ".join(STANDARD_VIEWS)}; `describe documents` lists columns.
+views: {views}; `describe documents` lists columns.
 JSON is one object a line."""
 
 
 def main(argv: list[str], macros: TableMacros | None = None) -> int:
     """`macros` are table functions that upper layers add: `selected('mixture.yaml')`."""
     parser = argparse.ArgumentParser(
-        prog="assay sql", epilog=EXAMPLE, formatter_class=argparse.RawTextHelpFormatter
+        prog="assay sql", epilog=_epilog(argv), formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("corpus", help="folder or URL of a corpus")
     parser.add_argument("statement", help="one SELECT")
@@ -50,6 +48,9 @@ def main(argv: list[str], macros: TableMacros | None = None) -> int:
         raise SqlError("Parquet is not for a screen; add --output FILE.parquet")
     if options.format == "table" and options.output is not None:
         raise SqlError("--output needs --format csv, json or parquet")
+    parse(options.statement)
+    from pipeline.sql import ask  # 0.5 s: a slip of the pen is told before it
+
     with (
         _ended_after(options.timeout + GRACE_SECONDS),
         reading(options.corpus) as root,
@@ -68,6 +69,15 @@ def main(argv: list[str], macros: TableMacros | None = None) -> int:
                 num_rows = _write(rows, temporary, options.format)
             print(f"wrote {options.output}: {counted(num_rows, 'row')}", file=sys.stderr)
     return 0
+
+
+def _epilog(argv: list[str]) -> str:
+    """Examples, and the views where help is asked for: to know them takes 0.5 s."""
+    if {"-h", "--help"}.isdisjoint(argv):
+        return ""
+    from pipeline.views import STANDARD_VIEWS
+
+    return EXAMPLE.format(views=", ".join(STANDARD_VIEWS))
 
 
 @contextmanager

@@ -12,6 +12,7 @@ import duckdb
 # name of a table function -> (connection, its one text argument) -> name of a relation
 TableMacros = Mapping[str, Callable[[duckdb.DuckDBPyConnection, str], str]]
 
+READ_NODES = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}
 NOWHERE = 2**64 - 1  # where the stars of `from documents` and `order by all` stand
 
 
@@ -31,6 +32,31 @@ def tree_of(sql: str) -> dict[str, Any]:
     tree: dict[str, Any] = json.loads(row[0])
     if tree["error"]:
         raise SqlError(f"does not parse: {tree['error_message']}")
+    return tree
+
+
+def parse(sql: str) -> dict[str, Any]:
+    """Syntax tree of a statement.
+
+    Raises:
+        SqlError: does not parse, is not one statement, or is anything but a SELECT.
+    """
+    try:
+        statements = parser().extract_statements(sql)
+    except duckdb.Error as error:
+        raise SqlError(str(error)) from None
+    if len(statements) != 1:
+        raise SqlError(f"one SELECT at a time; found {len(statements)} statements")
+    kind = statements[0].type.name
+    if kind != "SELECT":
+        raise SqlError(
+            f"only SELECT is allowed, this is {kind}; a corpus is never changed by SQL, and "
+            "`--format parquet --output FILE` writes an answer to a file"
+        )
+    tree = tree_of(sql)
+    for node in nodes(tree):
+        if str(node.get("type", "")).endswith("_NODE") and node["type"] not in READ_NODES:
+            raise SqlError(f"only SELECT is allowed, also inside WITH; found {node['type']}")
     return tree
 
 

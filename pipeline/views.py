@@ -137,6 +137,8 @@ def _duplicate(corpus: Corpus) -> tuple[str, str]:
 
 def _near_duplicate(corpus: Corpus) -> tuple[str, str]:
     """A content that does not stay when the whole corpus but the held-out text is selected."""
+    if corpus.sketch:
+        return "", "null::boolean"
     from pipeline.unique import near_unique  # loads numba: 0.5 s, for this column alone
 
     held = _held_contents(corpus)

@@ -10,6 +10,7 @@ import ast
 import json
 import subprocess
 import sys
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
@@ -77,11 +78,11 @@ def test_the_check_sees_imports_inside_functions(tmp_path: Path) -> None:
     assert imported(path) == {"torch", "apache_beam"}
 
 
-def loaded(module: str) -> list[str]:
-    """Which frameworks a fresh interpreter holds after `import module`."""
+def loaded(module: str, names: Collection[str] = FRAMEWORKS) -> list[str]:
+    """Which of these a fresh interpreter holds after `import module`."""
     code = (
         f"import sys, json, importlib; importlib.import_module({module!r}); "
-        f"print(json.dumps([n for n in {sorted(FRAMEWORKS)!r} if n in sys.modules]))"
+        f"print(json.dumps([n for n in {sorted(names)!r} if n in sys.modules]))"
     )
     result = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
@@ -99,6 +100,16 @@ def test_importing_a_verb_loads_no_framework_of_the_other_side(module: str) -> N
     if module == "trainer.cli":
         allowed = set()  # `assay --help` answers at once
     assert set(loaded(module)) <= allowed
+
+
+@pytest.mark.parametrize("module", ["pipeline.sql", "mixtures.questions", "pipeline.sql_commands"])
+def test_a_question_loads_no_compiler(module: str) -> None:
+    """numba takes half a second, and a slip of the pen is to be told at once."""
+    assert loaded(module, ["numba", "torch", "apache_beam"]) == []
+
+
+def test_a_statement_is_parsed_before_anything_is_opened() -> None:
+    assert loaded("pipeline.sql_commands", ["filters.presets", "pipeline.sql"]) == []
 
 
 def test_no_module_leads_to_both_frameworks() -> None:

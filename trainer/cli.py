@@ -23,8 +23,8 @@ from pipeline import disk
 
 VERBS: dict[str, tuple[str, str]] = {
     "prepare": ("pipeline.commands:prepare", "raw files to a measured, tokenized corpus"),
-    "sql": ("mixtures.commands:sql", "ask a corpus with one SELECT"),
-    "inspect": ("mixtures.commands:inspect", "one document with all that is known about it"),
+    "sql": ("mixtures.questions:sql", "ask a corpus with one SELECT"),
+    "inspect": ("mixtures.questions:inspect", "one document with all that is known about it"),
     "sample": ("pipeline.seeing.sample:main", "random documents that a predicate keeps and drops"),
     "review": ("pipeline.seeing.review:main", "label documents by hand, blind, key by key"),
     "compare": ("pipeline.seeing.compare:main", "what is new, gone and other in a second corpus"),
@@ -48,7 +48,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "ls": ("trainer.inventory:ls", "corpora, packed selections, runs and studies, and their sizes"),
     "gc": ("trainer.garbage:gc", "what nothing refers to: shown, and with --delete removed"),
     "forget": ("trainer.forget:forget", "take documents out of a corpus, its tokens and windows"),
-    "report": ("mixtures.commands:report", "what became of the input of a corpus"),
+    "report": ("mixtures.questions:report", "what became of the input of a corpus"),
 }
 DUCKDB_INTERRUPTED = "Query interrupted"  # what becomes of a signal that meets it at work
 PACKAGES = ("kernels", "filters", "dedup", "pipeline", "mixtures", "trainer")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from filters.ngram_sizes import DUP_SIZES, TOP_SIZES
 from filters.presets.rules import HAN_PER_WORD, Bound, Rule, least, most, off
-from filters.repetition import DUP_SIZES, TOP_SIZES
 
 A1 = "MassiveText, Rae et al. 2021, table A1"
 CARRIED = f"{A1}; 1.6 characters for a word"

@@ -4,8 +4,8 @@ and a pair is always true (filter.py:419).
 
 from __future__ import annotations
 
+from filters.ngram_sizes import DUP_SIZES, TOP_SIZES
 from filters.presets.rules import Rule, least, most, off
-from filters.repetition import DUP_SIZES, TOP_SIZES
 
 _FILTER = "MAP-NEO chinese_data_clean_pipeline/filter/filter.py"
 _FIRES = "never enforced there"

@@ -12,9 +12,9 @@ import pytest
 import yaml
 from mixture_corpus import Doc, Tiny, write_corpus
 
-from mixtures.commands import inspect
 from mixtures.commands import mix as mix_command
 from mixtures.explain import explain
+from mixtures.questions import inspect
 from pipeline import schema
 from pipeline.commits import commit
 from pipeline.config import ConfigError

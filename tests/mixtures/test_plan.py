@@ -8,9 +8,10 @@ import pytest
 import yaml
 from mixture_corpus import Doc, Tiny, write_corpus
 
-from mixtures.commands import mix, sql
+from mixtures.commands import mix
 from mixtures.loader import Loader
 from mixtures.plan import make_plan, plan_from_dict
+from mixtures.questions import sql
 from pipeline.config import ConfigError
 
 SOURCES = {

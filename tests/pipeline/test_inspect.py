@@ -10,7 +10,7 @@ import pytest
 import tiny_corpus
 
 from filters.presets import PRESETS
-from mixtures.commands import inspect as main
+from mixtures.questions import inspect as main
 from pipeline import schema
 from pipeline.corpus import CorpusError
 from pipeline.files import read_sealed, write_sealed

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from filters.presets import PRESETS, Bound, Rule, reasons
-from mixtures.commands import report
+from mixtures.questions import report
 from pipeline.corpus import CorpusError
 from pipeline.seeing import alarms, compare, histograms, page, rules, sample
 from pipeline.seeing.asking import rows

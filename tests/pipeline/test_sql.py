@@ -321,3 +321,17 @@ def test_from_without_select_gives_every_column(root: Path) -> None:
     assert {"gopher", "lang", "num_tokens", "near_duplicate", "kept"} <= set(everything)
     assert columns("from documents") == everything
     assert columns("from documents where kept order by all limit 1") == everything
+
+
+def test_what_does_not_bind_is_told_before_near_duplicates_are_worked_out(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def dear(*_: object) -> None:
+        raise AssertionError("nobody asked for near duplicates")
+
+    monkeypatch.setattr("pipeline.unique.near_unique", dear)
+    for wrong in ("select langg from documents", "select x.y from documents", "from documentss"):
+        with pytest.raises(SqlError, match=r"Binder Error|Catalog Error"):
+            rows(root, wrong)
+    with pytest.raises(AssertionError, match="nobody asked"):
+        rows(root, "select * from documents")
