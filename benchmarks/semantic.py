@@ -1,8 +1,8 @@
 """`unique: semantic` on planted groups: `python benchmarks/semantic.py 10000 50000 100000`
 
 Vectors in groups of three around a centre (cosine of a pair some .97), each group a direction of
-own; one of each should stay. Printed: texts, wall and CPU seconds, peak memory, copies that were
-missed, and texts that went without a copy.
+its own; one of each should stay. Printed: texts, wall and CPU seconds, peak memory, copies that
+were missed, and texts that went without a copy.
 """
 
 from __future__ import annotations
