@@ -209,7 +209,7 @@ def write_part(path: Path, part: Documents, shards: Shards, packing: Packing) ->
     part = part.take(np.flatnonzero(part.num_tokens))  # an empty document has no place in a row
     ends = np.cumsum(part.num_tokens)
     begins = ends - part.num_tokens
-    ids = _row_of_ids(part, begins, *shards)
+    ids = row_of_ids(part, *shards)
     windows_schema = schema.windows(pa.from_numpy_dtype(ids.dtype), packing.sequence_length)
     num = num_windows(len(ids), packing.sequence_length)
     with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, windows_schema) as writer:
@@ -220,10 +220,9 @@ def write_part(path: Path, part: Documents, shards: Shards, packing: Packing) ->
     return num
 
 
-def _row_of_ids(
-    part: Documents, begins: np.ndarray, shards: TokenShards, edited: EditedTokens | None
-) -> np.ndarray:
-    """The ids of all documents of a part, each where it begins."""
+def row_of_ids(part: Documents, shards: TokenShards, edited: EditedTokens | None) -> np.ndarray:
+    """The ids of these documents, one behind the other."""
+    begins = np.cumsum(part.num_tokens) - part.num_tokens
     ids = np.zeros(int(part.num_tokens.sum()), shards.dtype)
     is_edited = part.is_edited
     plain = part.take(~is_edited)

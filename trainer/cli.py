@@ -39,6 +39,7 @@ VERBS: dict[str, tuple[str, str]] = {
         "a sample judged by a model, and by people",
     ),
     "mix": ("mixtures.commands:mix", "the plan of a mixture, before anything runs"),
+    "export": ("mixtures.interchange.export:main", "tokens and windows for other trainers"),
     "train": ("trainer.commands:train", "train a model on a mixture"),
     "evaluate": ("trainer.commands:evaluate", "bits per byte of the held-out sets"),
     "ablate": ("trainer.ablation.commands:ablate", "which data is better, and how sure is that"),

@@ -1,0 +1,63 @@
+"""Run by interchange.py in an environment of the peers: read each export, compare, print a line."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+
+def megatron(folder: Path) -> list[list[int]]:
+    from megatron.core.datasets.indexed_dataset import IndexedDataset
+
+    data = IndexedDataset(str(folder / "megatron" / "all"))
+    assert len(data.document_indices) == len(data) + 1
+    return [data[number].tolist() for number in range(len(data))]
+
+
+def datatrove(folder: Path) -> list[list[int]]:
+    """Documents as its windows tell them apart, by its index; what fills no window is not read."""
+    from datatrove.utils.dataset import DatatroveFileDataset
+
+    path = str(folder / "datatrove" / "all.ds")
+    data = DatatroveFileDataset(path, seq_len=63, token_size=2, return_positions=True)
+    rows = [data[number] for number in range(len(data))]
+    ids = np.concatenate([row["input_ids"].numpy() for row in rows])
+    begins = np.flatnonzero(np.concatenate([row["positions"].numpy() for row in rows]) == 0)
+    return [part.tolist() for part in np.split(ids, begins[1:])]
+
+
+def mds(folder: Path) -> np.ndarray:
+    from streaming import StreamingDataset
+
+    data = StreamingDataset(
+        local=str(folder / "mds"), shuffle=False, batch_size=1, validate_hash="xxh3_64"
+    )
+    return np.stack([data[number]["tokens"] for number in range(len(data))])
+
+
+def huggingface(folder: Path) -> np.ndarray:
+    from datasets import load_dataset
+
+    data = load_dataset(str(folder / "parquet"), split="train", streaming=True)
+    return np.stack([row["input_ids"] for row in data])
+
+
+def main(folder: Path) -> int:
+    windows = np.load(folder / "windows.npy")
+    documents = megatron(folder)
+    print(f"megatron-core: {len(documents)} documents, {sum(map(len, documents)):,} tokens")
+    found = datatrove(folder)
+    assert found[:-1] == documents[: len(found) - 1], "datatrove read something else"
+    assert found[-1] == documents[len(found) - 1][: len(found[-1])], "and so its last document"
+    print(f"datatrove: {len(found)} of the same documents, {sum(map(len, found)):,} tokens")
+    for name, read in (("mosaicml-streaming", mds), ("datasets", huggingface)):
+        found = read(folder)
+        assert np.array_equal(found, windows), f"{name} read something else"
+        print(f"{name}: {len(found)} windows, those of the run, in its order")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

@@ -1,0 +1,1 @@
+"""Tokens and windows in the formats of other trainers and loaders."""
