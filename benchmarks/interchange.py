@@ -1,8 +1,8 @@
 """What `assay export` writes, read by the peers themselves: `python benchmarks/interchange.py`
 
 Makes a small corpus, exports it in every format, and compares what megatron-core, datatrove,
-mosaicml-streaming and datasets read with the corpus's own ids. The first call makes an environment
-for them (pip, about 2 GB) in .cache/bench; BENCH_PEERS names another folder.
+mosaicml-streaming and datasets read with what stands in the corpus. The first call makes an
+environment for each (pip, 4 GB in all) in .cache/bench; BENCH_PEERS names another folder.
 """
 
 from __future__ import annotations
@@ -22,15 +22,19 @@ import small_corpus  # noqa: E402
 
 from mixtures.interchange.export import FORMATS, export  # noqa: E402
 from mixtures.loader import Loader  # noqa: E402
+from mixtures.packed import Packing  # noqa: E402
+from mixtures.packing import deal, row_of_ids  # noqa: E402
 from mixtures.plan import make_plan  # noqa: E402
+from mixtures.select import select  # noqa: E402
+from mixtures.spec import load_mixture  # noqa: E402
+from mixtures.tokens import TokenShards, tokens_fingerprint  # noqa: E402
 
-REQUIREMENTS = (
-    "torch==2.13.0",
-    "megatron-core==0.16.1",
-    "datatrove[io,processing]==0.10.1",
-    "mosaicml-streaming==0.13.0",
-    "datasets==5.2.0",
-)
+PEERS = {  # format -> what its environment holds; streaming wants an older numpy than others
+    "megatron": ("torch==2.13.0", "megatron-core==0.16.1"),
+    "datatrove": ("torch==2.13.0", "datatrove==0.10.1"),
+    "mds": ("torch==2.13.0", "mosaicml-streaming==0.13.0"),
+    "parquet": ("datasets==5.2.0",),
+}
 TOKENS = 200_000
 MIXTURE = """corpora: {tales: corpus}
 sequence_length: 128
@@ -39,7 +43,7 @@ sources: {all: {from: tales, weight: 1, max_epochs: 9}}
 
 
 def main() -> int:
-    python = environment()
+    pythons = {kind: environment(kind, wanted) for kind, wanted in PEERS.items()}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         small_corpus.prepare(folder, 200)
@@ -50,20 +54,41 @@ def main() -> int:
         plan = make_plan(mixture, TOKENS)
         windows = Loader(plan).batch(0, plan.num_windows).tokens
         np.save(folder / "windows.npy", windows)
+        np.savez(folder / "documents.npz", *documents(mixture))
         environ = {**os.environ, "HF_HUB_OFFLINE": "1"}
         environ.pop("PYTHONPATH", None)
-        command = [python, str(HERE / "interchange_readers.py"), str(folder)]
-        return subprocess.run(command, env=environ, check=False).returncode
+        codes = []
+        for kind, python in pythons.items():
+            command = [python, str(HERE / "interchange_readers.py"), kind, str(folder)]
+            codes.append(subprocess.run(command, env=environ, check=False).returncode)
+        return max(codes)
 
 
-def environment() -> str:
-    """The Python of an environment with the peers; made at the first call."""
-    folder = Path(os.environ.get("BENCH_PEERS", HERE.parent / ".cache" / "bench")) / "interchange"
+def documents(mixture_path: Path) -> list[np.ndarray]:
+    """The ids of each document, in packing order."""
+    mixture = load_mixture(mixture_path)
+    selection = select(mixture)
+    root = Path(mixture.corpora["tales"])
+    shards = TokenShards(root, selection.tokenizer)
+    packing = Packing(
+        mixture.seed, mixture.sequence_length, selection.tokenizer, tokens_fingerprint(root)
+    )
+    found = []
+    for part in deal(selection.documents["all"], packing):
+        ids = row_of_ids(part, shards, None)
+        found += np.split(ids, np.cumsum(part.num_tokens)[:-1])
+    return found
+
+
+def environment(name: str, wanted: tuple[str, ...]) -> str:
+    """The Python of an environment with a peer; made at the first call."""
+    folder = Path(os.environ.get("BENCH_PEERS", HERE.parent / ".cache" / "bench"))
+    folder /= f"interchange-{name}"
     python = folder / "bin" / "python"
     if not (folder / ".ready").exists():
         print(f"making {folder}: a few minutes, once", flush=True)
         subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-        subprocess.run([str(python), "-m", "pip", "install", "-q", *REQUIREMENTS], check=True)
+        subprocess.run([str(python), "-m", "pip", "install", "-q", *wanted], check=True)
         (folder / ".ready").touch()
     return str(python)
 

@@ -33,6 +33,7 @@ class Input(Settings):
     text: str = "text"  # JSONL, Parquet, CSV: the field that holds the text
     id: str = "id"  # the field with the user's own id, kept as source_id where present
     url: str = "url"  # the field with the address, where present
+    decode: str | None = None  # of token files (.bin, .ds): the tokenizer.json that made their ids
     keep: tuple[str, ...] = ()  # further fields, kept as meta.*; docs/inputs.md: of each format
 
     @field_validator("source")
@@ -287,7 +288,20 @@ def load_corpus(path: str | Path, *, tokenizer_exists: bool = True) -> CorpusSet
     def resolve_glob(value: str) -> str:
         return resolve(value, glob.escape(str(path.resolve().parent)))
 
-    inputs = tuple(i.model_copy(update={"files": resolve_glob(i.files)}) for i in settings.inputs)
+    inputs = tuple(
+        item.model_copy(
+            update={
+                "files": resolve_glob(item.files),
+                "decode": item.decode and resolve(item.decode),
+            }
+        )
+        for item in settings.inputs
+    )
+    for item in inputs:
+        if item.decode and not Path(item.decode).exists():
+            raise ConfigError(
+                f"{path}: source {item.source!r}: key `decode`: no such file {item.decode}"
+            )
     heldout = settings.heldout.model_copy(
         update={
             "keep": tuple(resolve(k) for k in settings.heldout.keep),

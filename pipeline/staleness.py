@@ -19,7 +19,7 @@ from filters.editors import Editor
 from filters.signals import Group
 from kernels.han import SIMPLIFIED
 from pipeline import commits, evaluation_items, frozen, given, store
-from pipeline.files import file_hash, read_json
+from pipeline.files import file_hash, hash_once, read_json
 from pipeline.fingerprint import code, fingerprint, versions
 from pipeline.groups import editors, groups
 from pipeline.readers.formats import READERS, format_of, packages_of
@@ -144,9 +144,11 @@ class Fingerprints:
             after = part_stage(name).after
             read = [self.join(a) if a in JOINS else self.part(a, shard) for a in after]
             if name == "ingest":
-                source = self.job.input(shard.source).model_dump(exclude={"files"})
+                origin = self.job.input(shard.source)
+                source = origin.model_dump(exclude={"files", "decode"})
                 formats = sorted({format_of(piece.file) for piece in shard.pieces})
                 read = [fingerprint(source), shard.version]
+                read += [hash_once(Path(origin.decode))] if origin.decode else []
                 read += [self.own[f"ingest/{key}"] for key in formats]
             self.known[key] = fingerprint(self.own[name], read)
         return self.known[key]

@@ -24,6 +24,7 @@ from pipeline.readers import (
     pdf,
     streams,
     table,
+    token_files,
     warc,
 )
 from pipeline.readers.files import file_size
@@ -96,6 +97,9 @@ READERS: dict[str, Reader] = {
     ),
     "pdf": Reader(
         (".pdf",), document.cut, pdf.read, None, ("pypdfium2", "pdf"), packages=("pypdfium2",)
+    ),
+    "tokens": Reader(
+        (".bin", ".ds"), token_files.cut, token_files.read, None, packages=("tokenizers",)
     ),
     "zip": Reader((".zip",), archive.cut_zip, partial(archive.read_zip, reader_of=reader_of), None),
     "tar": Reader(

@@ -112,7 +112,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_format_is_here(folder: Path) -> None:
-    assert {format_of(path.name) for path in folder.iterdir()} == set(READERS)
+    here = {format_of(path.name) for path in folder.iterdir()}
+    assert here == set(READERS) - {"tokens"}  # two files each: test_reader_token_files.py
 
 
 def test_every_suffix_is_documented() -> None:
