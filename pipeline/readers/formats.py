@@ -57,6 +57,8 @@ def reader_of(name: str) -> Read:
         raise ValueError("no reader for its suffix")
     if key in ARCHIVES:
         raise ValueError("an archive in an archive is not read; unpack it first")
+    if key in PAIRS:
+        raise ValueError("token files in an archive are not read; unpack it first")
     return READERS[format_of(name)].read
 
 
@@ -109,7 +111,8 @@ READERS: dict[str, Reader] = {
         None,
     ),
 }
-ARCHIVES = ("zip", "tar")  # of files in any other format
+ARCHIVES = ("zip", "tar")  # of files in any other format, but
+PAIRS = ("tokens",)  # what is read with a second file beside it
 
 COMPRESSED = tuple(streams.SUFFIXES)  # looked through; the bytes say which it is
 PAGE_RANGE = re.compile(r"-p\d+p\d+$")  # enwiki-20261001-pages-articles1.xml-p1p41242.bz2
@@ -139,7 +142,8 @@ def packages_of(key: str) -> tuple[str, ...]:
     that can be read here."""
     if key not in ARCHIVES:
         return READERS[key].packages
-    here = (r for r in READERS.values() if not r.extra or importlib.util.find_spec(r.extra[0]))
+    members = [reader for name, reader in READERS.items() if name not in PAIRS]
+    here = (r for r in members if not r.extra or importlib.util.find_spec(r.extra[0]))
     return tuple(sorted({package for reader in here for package in reader.packages}))
 
 
