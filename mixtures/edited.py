@@ -22,8 +22,11 @@ import pyarrow.parquet as pq
 import xxhash
 
 from filters.edits import Edits, applied, merged
+from mixtures import substrings
 from mixtures.edited_tokens import EditedTokens
 from mixtures.packing import Documents
+from mixtures.substrings import Going
+from pipeline import schema
 from pipeline.commits import record_path
 from pipeline.corpus import fetched
 from pipeline.files import part_name
@@ -41,12 +44,20 @@ class Changes:
 
 
 NO_CHANGES = Changes()
+NOTHING_GOES: Going = {}
 
 
 def apply(
-    root: Path, tokenizer: str, names: Sequence[str], documents: Documents
+    root: Path,
+    tokenizer: str,
+    names: Sequence[str],
+    documents: Documents,
+    going: Going = NOTHING_GOES,
 ) -> tuple[Documents, Changes]:
     """The documents with their edits made: tokens and bytes counted anew, empty ones left out.
+
+    Args:
+        going: of repeated substrings those that go, as `rows_that_go` says.
 
     Raises:
         CorpusError: documents or edits of the corpus are damaged.
@@ -58,7 +69,7 @@ def apply(
     removed, added = np.zeros((2, len(documents)), np.int64)
     for part in np.unique(documents.part).tolist():
         (mine,) = np.nonzero(documents.part == part)
-        edits = _edits(root, names, part, documents.id[mine])
+        edits = _edits(root, names, part, documents.id[mine], going)
         places, firsts = np.unique(edits.rows, return_index=True)
         if not len(places):
             continue
@@ -85,12 +96,15 @@ def apply(
     )
 
 
-def _edits(root: Path, names: Sequence[str], part: int, ids: np.ndarray) -> Edits:
+def _edits(root: Path, names: Sequence[str], part: int, ids: np.ndarray, going: Going) -> Edits:
     """The edits of some documents of a part, merged; `rows` are places in `ids`, which ascend."""
     wanted = ids.view("S16")  # S16 compares as 16 bytes
     several = []
     for name in names:
-        table = pq.read_table(_whole(root, f"edits/{name}", part, f"edits/{name}"))
+        if name == substrings.NAME:
+            table = _repeats(root, part, going)
+        else:
+            table = pq.read_table(_whole(root, f"edits/{name}", part, f"edits/{name}"))
         stored = np.array(table["id"].to_pylist(), "S16")
         rows = np.minimum(np.searchsorted(wanted, stored), len(wanted) - 1)
         (hits,) = np.nonzero(wanted[rows] == stored)
@@ -100,6 +114,16 @@ def _edits(root: Path, names: Sequence[str], part: int, ids: np.ndarray) -> Edit
             starts, ends = (np.asarray(batch[column]) for column in ("start", "end"))
             several.append(Edits(rows[hits], starts, ends, batch["kind"], batch["replacement"]))
     return merged(several)
+
+
+def _repeats(root: Path, part: int, going: Going) -> pa.Table:
+    """Repeated substrings that go, as edits: schema.EDITS."""
+    table = pq.read_table(_whole(root, substrings.NAME, part, substrings.NAME))
+    table = table.filter(pa.array(going[part]))
+    same = {"kind": schema.SUBSTRING, "replacement": ""}
+    for name, value in same.items():
+        table = table.append_column(name, pa.array([value] * len(table), pa.string()))
+    return table
 
 
 def _of(edits: Edits, which: np.ndarray) -> Edits:

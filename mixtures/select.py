@@ -127,7 +127,7 @@ def left(
             f"{which if selected else f'none of corpus {source.corpus!r}'}; try the "
             f'predicate with `assay sql {root} "select count(*) from documents where ..."`'
         )
-    chosen, changes = apply(root, tokenizer, mixture.edits, chosen)
+    chosen, changes = apply(root, tokenizer, mixture.edits, chosen, walked.going[source.corpus])
     if not len(chosen):
         raise ConfigError(
             f"source {name!r} has no document left: its edits ({', '.join(mixture.edits)}) "

@@ -201,6 +201,11 @@ def _require_edits(path: Path, mixture: Mixture, corpus: str, root: Path) -> Non
             f"add `across: [{name}]` and `edits: [{', '.join([*known, name])}]` to its corpus.yaml "
             "and call `assay prepare`"
         )
+    elif name == "substrings":
+        hint = (
+            "add `substrings: {min_bytes: 300}` and `edits: "
+            f"[{', '.join([*known, name])}]` to its corpus.yaml and call `assay prepare`"
+        )
     elif name in EDITORS:
         wanted = ", ".join([*known, name])
         hint = f"add `edits: [{wanted}]` to its corpus.yaml and call `assay prepare`"

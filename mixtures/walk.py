@@ -11,12 +11,15 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from mixtures import substrings
 from mixtures.candidates import Candidates, candidates, forgotten_hashes, heldout_hashes
 from mixtures.copies import first_of_each, preferred_order, without_near
 from mixtures.indexed import copies_of_indexed, indexes_of, near_indexed
 from mixtures.semantic import without_semantic
 from mixtures.spec import Mixture
+from pipeline import schema
 from pipeline.amounts import counted
 from pipeline.config import ConfigError
 from pipeline.copy_index import Index
@@ -36,6 +39,7 @@ class Walk:
     kept: np.ndarray  # bool: ... and does not mean what one that stays means
     found: tuple[Candidates, ...]  # of each corpus
     overlap: int  # documents that several sources select
+    going: dict[str, substrings.Going]  # corpus -> places of repeated text that become edits
 
 
 def walk(mixture: Mixture, roots: dict[str, Path]) -> Walk:
@@ -64,7 +68,26 @@ def walk(mixture: Mixture, roots: dict[str, Path]) -> Walk:
         kept = distinct = without_near(pairs, rows["content_hash"], first, order)
     if mixture.unique == "semantic":
         kept = without_semantic(mixture, roots, rows, distinct, order)
-    return Walk(rows, owner, order, indexed, first, distinct, kept, found, overlap)
+    going = _going(mixture, roots, rows.filter(pa.array(kept)))
+    return Walk(rows, owner, order, indexed, first, distinct, kept, found, overlap, going)
+
+
+def _going(mixture: Mixture, roots: dict[str, Path], kept: pa.Table) -> dict[str, substrings.Going]:
+    """Asked of all sources together."""
+    if substrings.NAME not in mixture.edits:
+        return {name: {} for name in roots}
+    found = {}
+    for name, root in roots.items():
+        mine = kept.filter(pc.equal(kept["corpus"], name))
+        found[name] = substrings.rows_that_go(
+            root, _bytes(mine["id"]), _bytes(mine["content_hash"])
+        )
+    return found
+
+
+def _bytes(column: pa.ChunkedArray) -> pa.Array:
+    """A column of hex digits as schema.HASH."""
+    return pa.array([bytes.fromhex(digits) for digits in column.to_pylist()], schema.HASH)
 
 
 def pairs_of(roots: dict[str, Path], indexes: Sequence[Index]) -> Path:

@@ -8,11 +8,13 @@ meets in GroupByKey as part numbers; the packed key files stay where they are.
            -> sweep: signals, tokens, signatures, matches  (one pass over the text of a part)
            -> across (by partition) -> signals and edits of what stands in several documents
            -> forest (by partition) -> components -> candidates -> pairs (by partition)
+           -> the stages of repeated substrings, where corpus.yaml asks for them
 """
 
 from __future__ import annotations
 
 import bisect
+import itertools
 from collections.abc import Iterable, Iterator
 
 import apache_beam as beam
@@ -51,7 +53,27 @@ def build(pipeline: beam.Pipeline, job: Job, lanes: int | None = None) -> None:
     joined = forests | "Join components" >> Join(job, "components")
     listed = joined | "Parts to shingle" >> AllShards(job, "candidates", lanes)
     shingled = listed | "Candidates" >> beam.Map(_part, job, "candidates").with_output_types(Shard)
-    _ = shingled | "Join pairs" >> Join(job, "pairs")
+    paired = shingled | "Join pairs" >> Join(job, "pairs")
+    _ = _with_substrings(paired, job, lanes)
+
+
+def _with_substrings(before: beam.PCollection, job: Job, lanes: int | None) -> beam.PCollection:
+    """Joins wait for all parts, what stands between two of them goes part by part."""
+    for stages in _runs(job.substrings):
+        if stages[0] in JOINS:
+            before |= f"Join {stages[0]}" >> Join(job, stages[0])
+            continue
+        before |= f"Parts of {stages[0]}" >> AllShards(job, stages[0], lanes)
+        for name in stages:
+            before |= name.capitalize() >> beam.Map(_part, job, name).with_output_types(Shard)
+    return before
+
+
+def _runs(names: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Each join by itself, what goes part by part together."""
+    for is_join, found in itertools.groupby(names, JOINS.__contains__):
+        run = tuple(found)
+        yield from zip(run) if is_join else (run,)
 
 
 class Join(beam.PTransform):

@@ -43,7 +43,8 @@ def table_digests(root: Path) -> dict[str, dict[str, Any]]:
     aligned += ["copies"] if part_paths(root, "copies") else []  # an older corpus has none
     for table in aligned:
         digests[table] = digest(_with_ids(root, table))
-    for table in (*PLAIN, *(f"edits/{name}" for name in found.get("edits", ()))):
+    plain = [*PLAIN, *(["substrings"] if "substrings" in found["signals"] else [])]
+    for table in (*plain, *(f"edits/{name}" for name in found.get("edits", ()))):
         digests[table] = digest(map(_columns, _batches(part_paths(root, table))))
     held = root / "heldout" / "documents.parquet"
     digests["heldout/documents"] = digest(map(_columns, _batches([held])))

@@ -28,7 +28,7 @@ from pipeline import schema
 from pipeline.config import ConfigError, suggestion
 from pipeline.fingerprint import versions
 from pipeline.settings import CorpusSettings
-from pipeline.transforms import across_edits, decontaminate
+from pipeline.transforms import across_edits, decontaminate, substrings
 
 # Measured of every corpus: what the engine's speed is stated with.
 DEFAULT = ("language", "gopher", "c4", "fineweb")
@@ -149,6 +149,13 @@ def _share(settings: CorpusSettings) -> float | None:
     return None if settings.across.site_lines is None else settings.across.site_lines.share
 
 
+def _substrings(settings: CorpusSettings) -> dict[str, Group]:
+    if settings.substrings.min_bytes is None:
+        return {}
+    modules = ("pipeline.transforms.substrings",)
+    return {substrings.NAME: Group(across_edits.not_by_text, substrings.COLUMNS, modules)}
+
+
 # Key of corpus.yaml -> what makes its groups: name -> group, in order.
 MAKERS: dict[str, Callable[[CorpusSettings], dict[str, Group]]] = {
     "faithful": _faithful,
@@ -158,6 +165,7 @@ MAKERS: dict[str, Callable[[CorpusSettings], dict[str, Group]]] = {
     "lists": _lists,
     "decontaminate": _contamination,
     "across": _across,
+    "substrings": _substrings,
 }
 
 
@@ -199,6 +207,9 @@ def editors(settings: CorpusSettings) -> dict[str, Editor]:
     for unit in settings.across.units:
         modules = ("pipeline.transforms.across_edits",)
         known[unit] = Editor(across_edits.not_by_text, modules, settings=_share(settings))
+    if settings.substrings.min_bytes is not None:
+        modules = ("pipeline.transforms.substrings",)
+        known[substrings.NAME] = Editor(across_edits.not_by_text, modules)
     for name in settings.edits:
         if name in across_edits.COUNTED and name not in known:
             raise ConfigError(
@@ -209,6 +220,10 @@ def editors(settings: CorpusSettings) -> dict[str, Editor]:
             raise ConfigError(
                 f"key `edits`: {name!r} takes out evaluation items, of which there are none; name "
                 "sets, as in `decontaminate: {sets: {gsm8k: evals/gsm8k/*.jsonl}}`"
+            )
+        if name == substrings.NAME and name not in known:
+            raise ConfigError(
+                f"key `edits`: {name!r} are not looked for; add `substrings: {{min_bytes: 300}}`"
             )
         if name not in known:
             raise ConfigError(f"key `edits`: no edits {name!r}; {suggestion(name, known)}")

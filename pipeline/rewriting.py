@@ -134,6 +134,7 @@ REWRITES: dict[str, Callable[[Path, Gone], None]] = {
     "signals/": _aligned,
     "copies/": _aligned,
     "edits/": _edits,
+    "substrings/": _edits,
     "tokens/": _tokens,
     "rejects/": _rejects,
     "joins/nominees/": _nominees,
@@ -209,6 +210,9 @@ def _counters(root: Path, record: Entry) -> dict[str, Any]:
         return {key: pc.sum(counts[name], min_count=0).as_py() for key, name in names.items()}
     if stage == "nominees":
         return {"nominees": pq.read_metadata(path).num_rows}
+    if stage == "substrings":
+        ids = pq.read_table(path, columns=["id"])["id"]
+        return {"documents": pc.count_distinct(ids).as_py(), "runs": len(ids)}
     if stage.startswith("edits/"):
         return _edited(record["counters"], pq.read_table(path))
     return {}

@@ -11,7 +11,8 @@ from pipeline.stages import FIRST, JOINS, PART_STAGES, Job, text_stage
 from pipeline.staleness import fingerprints_of
 from pipeline.transforms.sweep import sweep
 
-ENDS = ("nominees", "candidates")  # the last steps of a part before a join, and of all
+# The last steps of a part before a join, and of all.
+ENDS = ("nominees", "candidates", "extensions", "signals/substrings")
 
 
 def run_part(job: Job, name: str, shard: Shard) -> Shard:

@@ -141,6 +141,47 @@ PIECE_DOCUMENTS = pa.schema([("content", pa.uint64()), ("first", pa.uint32())])
 # Pieces that stand in enough documents: part << 32 | number of the piece in its part.
 PIECES_FOUND = pa.schema([("piece", pa.uint64()), ("documents", pa.uint32()), ("kept", pa.uint8())])
 
+# Stretches of text on their way to a join, by name; `row` is that of a document of the part.
+STRETCHES = pa.schema(
+    [
+        ("upper", pa.uint64()),  # 128 bits over the bytes
+        ("lower", pa.uint64()),
+        ("row", pa.uint32()),
+        ("start", pa.uint32()),  # UTF-8 byte of the text
+    ]
+)
+
+# The content of each document of a part, as two numbers.
+CONTENTS = pa.schema([("upper", pa.uint64()), ("lower", pa.uint64())])
+
+# Those stretches that stand in several places, by document and start: see dedup/repeats.py.
+REPEATED = pa.schema(
+    [
+        ("doc", pa.uint64()),
+        *(STRETCHES.field(name) for name in ("start", "upper", "lower")),
+        ("copies", pa.uint32()),
+        ("first", pa.uint8()),
+        ("members", pa.uint64()),
+        ("places", pa.uint64()),
+    ]
+)
+
+# Runs of text that stand in several places, all of them, in the order of documents; byte offsets as
+# of EDITS, but runs may overlap. Of the places of one `key` that a mixture selects, the first by
+# (content_hash, start) stays.
+SUBSTRINGS = pa.schema(
+    [
+        ("id", HASH),
+        ("start", pa.int64()),
+        ("end", pa.int64()),
+        ("key", HASH),
+        ("copies", pa.int32()),  # places in the whole corpus; texts of equal content count once
+        ("first", pa.bool_()),  # stays when the whole corpus is selected
+    ]
+)
+
+SUBSTRING = "substring"  # kind of the edits that they become
+
 # Frozen held-out documents, with their text: an evaluation needs nothing else.
 HELDOUT = pa.schema(
     [

@@ -194,6 +194,19 @@ def _across(value: object) -> object:
     return {name: {} for name in value} if isinstance(value, list) else value
 
 
+class Substrings(Settings):
+    """Long stretches that stand in several places, within documents and across them."""
+
+    # All that repeats over so many bytes of UTF-8 is found, nothing below two thirds of it. 300 are
+    # some 50 tokens and more in either language: docs/dedup.md. Not given: nothing is looked for
+    min_bytes: Amount | None = Field(None, ge=60, le=1_000_000)
+
+    @property
+    def size(self) -> int:
+        assert self.min_bytes is not None, "its stages are none of a corpus without"
+        return self.min_bytes
+
+
 class CorpusSettings(Settings):
     """corpus.yaml."""
 
@@ -221,6 +234,8 @@ class CorpusSettings(Settings):
     # Lines and paragraphs that stand in several documents: names, as in [site_lines], or each with
     # settings of its own; docs/dedup.md, Lines and paragraphs
     across: Annotated[Across, BeforeValidator(_across)] = Across()
+    # Table, edits and signal group `substrings`; docs/dedup.md
+    substrings: Substrings = Substrings()
     urls: Urls = Urls()  # signal group `urls`, where it names lists; docs/filters.md, Addresses
     extractor: Extractor = "resiliparse"
     hard: tuple[Literal["empty", "not_text"], ...] = ("empty", "not_text")  # dropped at ingest

@@ -31,6 +31,8 @@ from pipeline.transforms import (
     near,
     near_join,
     pieces,
+    substrings,
+    substrings_join,
     tokenize,
 )
 from pipeline.transforms.sweep import Stage
@@ -60,27 +62,39 @@ class Job:
         edited = (f"edits/{name}" for name in editors(self.settings))
         by_text = [name for name in (*measured, *edited) if name not in PART_STAGES]
         met = ("pieces",) if self.settings.across.units else ()
-        return (*by_text, "tokens", "signatures", "matches", *met)
+        repeated = ("stretches",) if self.substrings else ()
+        return (*by_text, "tokens", "signatures", "matches", *met, *repeated)
 
     @property
     def across(self) -> tuple[str, ...]:
         """What is told of a part when its lines and paragraphs have met those of all others."""
         if not self.settings.across.units:
             return ()
-        edited = (f"edits/{name}" for name in editors(self.settings))
-        return ("signals/across", *(name for name in edited if name in PART_STAGES))
+        units = (name for name in self.settings.edits if name in self.settings.across.units)
+        return ("signals/across", *(f"edits/{name}" for name in units))
+
+    @property
+    def substrings(self) -> tuple[str, ...]:
+        """The stages of repeated substrings after the sweep, joins among them, in order."""
+        if self.settings.substrings.min_bytes is None:
+            return ()
+        edited = ("edits/substrings",) if substrings.NAME in self.settings.edits else ()
+        met = ("grouped_stretches", "extensions", "grouped_extensions", "substrings")
+        return (*met, *edited, "signals/substrings")
 
     @property
     def part_stages(self) -> tuple[str, ...]:
         """All stages that go part by part."""
-        return (*FIRST, *self.sweep, *self.across, "candidates")
+        joined = (name for name in self.substrings if name not in JOINS)
+        return (*FIRST, *self.sweep, *self.across, "candidates", *joined)
 
     @property
     def stages(self) -> tuple[str, ...]:
         """All stages and joins, in order."""
         near_duplicates = ("forest", "components", "candidates", "pairs")
         across = ("across", *self.across) if self.across else ()
-        return (*FIRST, "heldout", *self.chosen, *self.sweep, *across, *near_duplicates)
+        swept = (*FIRST, "heldout", *self.chosen, *self.sweep)
+        return (*swept, *across, *near_duplicates, *self.substrings)
 
     @property
     def chosen(self) -> tuple[str, ...]:
@@ -188,6 +202,11 @@ TEXT_STAGES: dict[str, TextStage] = {  # and those of FAMILIES that corpus.yaml 
         lambda job, part: pieces.pieces(job.root, job.settings.across, part),
         lambda _: pieces.READS,
     ),
+    "stretches": TextStage(
+        ("ingest",),
+        lambda job, part: substrings.wind_outputs(job.root, part),
+        lambda job, part: substrings.wind(job.root, job.settings.substrings, part),
+    ),
     f"signals/{decontaminate.NAME}": TextStage(
         ("ingest", "signals/language", "evaluation_items"),
         lambda job, part: measure.outputs(job.root, decontaminate.NAME, part),
@@ -217,6 +236,8 @@ FAMILIES: dict[str, Callable[[str], TextStage]] = {"signals": _signals, "edits":
 
 
 def is_text_stage(name: str) -> bool:
+    if name in PART_STAGES:
+        return False
     return name in TEXT_STAGES or name.partition("/")[0] in FAMILIES
 
 
@@ -280,6 +301,45 @@ PART_STAGES: dict[str, PartStage] = {
     ),
 }
 
+PART_STAGES |= {
+    "extensions": PartStage(
+        ("ingest", "grouped_stretches"),
+        lambda job, part: substrings.named_outputs(job.root, "extensions", part),
+        lambda job, shard: substrings.extend(
+            job.root, job.settings.substrings, shard.part, _partitions(job)
+        ),
+    ),
+    "substrings": PartStage(
+        ("ingest", "grouped_stretches", "grouped_extensions"),
+        lambda job, part: substrings.place_outputs(job.root, part),
+        lambda job, shard: substrings.place(
+            job.root, job.settings.substrings, shard.part, _partitions(job)
+        ),
+    ),
+    "edits/substrings": PartStage(
+        ("ingest", "substrings"),
+        lambda job, part: substrings.edit_outputs(job.root, part),
+        lambda job, shard: substrings.edit(job.root, shard.part),
+    ),
+    "signals/substrings": PartStage(
+        ("ingest", "substrings"),
+        lambda job, part: substrings.measure_outputs(job.root, part),
+        lambda job, shard: substrings.measure(job.root, shard.part),
+    ),
+}
+
+
+def _grouped(which: str, *after: str) -> Join:
+    return Join(
+        _partitions,
+        (which, *after),
+        lambda job, partition: [substrings.grouped_output(job.root, which, partition)],
+        lambda job, partition: substrings_join.group(
+            job.root, which, job.parts, partition, _partitions(job)
+        ),
+    )
+
+
 JOINS: dict[str, Join] = {
     "across": Join(
         _partitions,
@@ -289,6 +349,8 @@ JOINS: dict[str, Join] = {
             job.root, job.settings.across, job.parts, partition, _partitions(job)
         ),
     ),
+    "grouped_stretches": _grouped("stretches"),
+    "grouped_extensions": _grouped("extensions", "stretches"),
     "forest": Join(
         _partitions,
         ("signatures",),

@@ -79,6 +79,10 @@ def make_job(
             "decontaminate",
             [looked_for, files, folding, code("pipeline.evaluation_items")],
         )
+    if settings.substrings.min_bytes is not None:
+        size = settings.substrings.size
+        own |= dict.fromkeys(("stretches", "extensions", "substrings"), ("substrings", size))
+        own |= dict.fromkeys(("grouped_stretches", "grouped_extensions"), ("substrings_join", []))
     for group, measured in groups(settings).items():
         own[f"signals/{group}"] = ("measure", _finder(measured))
     for name, edited in editors(settings).items():

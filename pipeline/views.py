@@ -237,6 +237,7 @@ STANDARD_VIEWS: Mapping[str, View] = {
     "edits": edits,
     "pairs": _plain("pairs", schema.PAIRS),
     "clusters": _plain("clusters", schema.CLUSTERS),
+    "substrings": _plain("substrings", schema.SUBSTRINGS),
     "heldout": _plain("heldout/documents", schema.HELDOUT),
     "heldout_matches": _plain("heldout/matches", schema.HELDOUT_MATCHES),
     "evaluation_items": _plain("contamination/items", schema.EVALUATION_ITEMS),

@@ -15,7 +15,18 @@ import os
 import numpy as np
 import pyarrow as pa
 
-from dedup import bands, clusters, contamination, item_index, minhash, overlap, postings, sketches
+from dedup import (
+    bands,
+    clusters,
+    contamination,
+    item_index,
+    minhash,
+    overlap,
+    postings,
+    repeats,
+    sketches,
+    winnowing,
+)
 from dedup.piece_hashes import hash_pieces, of_site
 from dedup.placed_words import Length
 from dedup.shingles import shingles
@@ -58,6 +69,11 @@ def call_kernels() -> str:
         lines = Texts(TEXTS).segments.lines
         folded = hash_pieces(Texts(TEXTS).data, lines.begins[:2], lines.ends[:2])
         of_site(folded.hashes, folded.hashes)
+    if "substrings" in SIGNALS:
+        data, offsets, row = Texts(TEXTS).data, Texts(TEXTS).offsets, np.zeros(1, np.int64)
+        winnowing.winnowed(data, offsets, 8, 5)
+        repeats.around(data, offsets, (row, row), (row, row), 8, 5)
+        repeats.rounded(data, offsets, row, row, row + 8, 1)
     bits = sketches.sketches(signatures)[docs.astype("i8")]
     edges = clusters.spanning_forest(sketches.similar_edges(keys, docs, bits, most=0))
     clusters.streamed_components(lambda: [edges])
