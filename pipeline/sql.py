@@ -25,6 +25,7 @@ from pipeline.relations import Corpus, View
 from pipeline.syntax import (
     SqlError,
     TableMacros,
+    calls,
     names_in,
     parse,
     quoted,
@@ -102,7 +103,11 @@ def ask(
         CorpusError: a file of the corpus is damaged.
     """
     tree = parse(sql)
-    connection = connect(root, names=names_in(tree, macros), memory_limit=memory_limit)
+    names = names_in(tree, macros)
+    # What may ask for any column is tried on a sketch first: what nobody can ask is told before
+    # near duplicates are worked out.
+    is_sketch = names is None and not calls(tree, macros)
+    connection = connect(root, names=names, memory_limit=memory_limit, sketch=is_sketch)
     expired = threading.Event()
 
     def stop() -> None:
@@ -116,10 +121,10 @@ def ask(
         try:
             relation = connection.sql(with_tables(connection, sql, tree, macros))
         except (duckdb.BinderException, duckdb.CatalogException):
-            # All columns: now it binds, or the message names them. First of a sketch: what nobody
-            # can ask is told before near duplicates are worked out.
-            with connect(root, sketch=True) as sketch:
+            with connect(root, sketch=True) as sketch:  # all columns: the message names them
                 sketch.sql(with_tables(sketch, sql, tree, macros))
+            is_sketch = True
+        if is_sketch:
             connection = connect(root, memory_limit=memory_limit)
             relation = connection.sql(with_tables(connection, sql, tree, macros))
         yield relation.to_arrow_reader(BATCH_ROWS)

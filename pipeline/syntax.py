@@ -101,6 +101,11 @@ def names_in(tree: Any, macros: TableMacros) -> frozenset[str] | None:
     return None if alone & tables else frozenset(names | tables)
 
 
+def calls(tree: Any, macros: TableMacros) -> bool:
+    """Whether one of these functions stands in a statement."""
+    return any(node.get("function_name") in macros for node in nodes(tree))
+
+
 def with_tables(
     connection: duckdb.DuckDBPyConnection, sql: str, tree: Any, macros: TableMacros
 ) -> str:
