@@ -14,7 +14,7 @@ import argparse
 import gzip
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -75,12 +75,15 @@ def _said(by_key: dict[str, str]) -> str:
     return "; ".join(f"{key.removeprefix('zh-')}: {text}" for key, text in by_key.items())
 
 
-def measured(texts: Sequence[str], kinds: Sequence[str]) -> pa.Table:
+ALL = RECIPES | OWN
+
+
+def measured(texts: Sequence[str], kinds: Sequence[str], presets: Iterable[str]) -> pa.Table:
     """Rows as in the `documents` view, as far as presets read it."""
     batch = Texts(pa.array(texts, pa.large_string()))
     found = {name: pa.array(c) for name, c in GROUPS["language"].measure(batch, {}).items()}
     table: dict[str, Any] = dict(found)
-    for name in sorted(set().union(*map(needs, RECIPES)) - {"language"}):
+    for name in sorted(set().union(*map(needs, presets)) - {"language"}):
         columns = GROUPS[name].measure(batch, {"lang": found["lang"]})
         table[name] = pa.table({n: pa.array(columns[n]) for n in columns}).to_struct_array()
     return pa.table(table | {"kind": kinds, "num_chars": list(map(len, texts))})
@@ -89,7 +92,7 @@ def measured(texts: Sequence[str], kinds: Sequence[str]) -> pa.Table:
 def six_documents() -> Iterator[str]:
     """Which recipes keep six short documents, and why not."""
     given = [json.loads(line) for line in SIX.read_text(encoding="utf-8").splitlines()]
-    table = measured([row["text"] for row in given], [row["kind"] for row in given])
+    table = measured([row["text"] for row in given], [row["kind"] for row in given], RECIPES)
     yield "| document | language | kept by | dropped by |"
     yield "| --- | --- | --- | --- |"
     with duckdb.connect() as connection:
@@ -123,13 +126,13 @@ def _verdict(connection: duckdb.DuckDBPyConnection, preset: str, number: int) ->
 
 
 def kept(sample: Path) -> Iterator[str]:
-    """The share of documents that each recipe keeps, by source."""
+    """The share of documents that each recipe keeps, and our own cuts, by source."""
     for language in ("zh", "en"):
         with gzip.open(sample / f"{language}.jsonl.gz", "rt", encoding="utf-8") as file:
             given = [json.loads(line) for line in file]
-        table = measured([row["text"] for row in given], ["web"] * len(given))
+        table = measured([row["text"] for row in given], ["web"] * len(given), ALL)
         table = table.append_column("source", pa.array([row["source"] for row in given]))
-        names = [name for name, rules in RECIPES.items() if language in rules[0].bounds]
+        names = [name for name, rules in ALL.items() if language in rules[0].bounds]
         shares = ", ".join(f"avg(({expression(name)})::int) as {name}" for name in names)
         with duckdb.connect() as connection:
             connection.register("documents", table)

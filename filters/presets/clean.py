@@ -13,7 +13,7 @@ from filters.presets.rules import Rule, below
 LANGUAGES = ("en", "zh")
 CUTS: dict[str, tuple[float, str]] = {  # from here on flagged; section of docs/filters.md
     "ads.score": (0.2, "Advertising: fitted on own examples and human text"),
-    "unsafe.score": (0.5, "Unsafe text: one hit in 50 words has .54; not fitted"),
+    "unsafe.score": (0.3, "Unsafe text: one severe phrase in 187 words, or a milder one in 104"),
     "broken.score": (0.1, "Broken text: one character of 1,000 is wrong"),
     "copied.score": (0.4, "Copied pages: one phrase of a mirror has .33, two have .5"),
     "generated.score": (0.5, "Text written by machines: flags 1 % of the pieces it was fitted on"),

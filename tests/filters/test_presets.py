@@ -451,7 +451,7 @@ def scored(lang: str | None, kind: str = "web", **scores: float | None) -> pa.Ta
 def test_clean_has_the_published_cuts() -> None:
     assert {name: cut for name, (cut, _) in CUTS.items()} == {
         "ads.score": 0.2,
-        "unsafe.score": 0.5,
+        "unsafe.score": 0.3,
         "broken.score": 0.1,
         "copied.score": 0.4,
         "generated.score": 0.5,
