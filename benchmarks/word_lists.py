@@ -7,8 +7,8 @@
 prints, for each language, genre and source, the share of its documents (in %) with a hit of each
 list of filters/words/unsafe.tsv, severe or alone / together, and with a score of at least .5 in
 each category of `unsafe`, and of at least .3 in any; then the same of the labelled sets. Strengths
-are set by sense, by hand; then by the sources of FITTED: what hits those more than MOST times in a million words counts only
-together.
+are set by sense, by hand; then by the sources of FITTED: what hits those more than MOST times in a
+million words counts only together.
 The other sources, and all labelled ones, are for testing.
 
 FOLDER as in detectors.py; news and encyclopedias are those of package_texts.py.

@@ -38,6 +38,7 @@ from filters.broken_words import (
 from filters.columns import Signal
 from filters.evidence import MOST
 from filters.mojibake import wrong_chars
+from filters.pinyin import in_brackets
 from filters.segments import Texts
 
 SPOILS: dict[str, int] = {
@@ -88,10 +89,6 @@ COLUMNS: dict[str, Signal] = {
 }
 
 _HAN = "[\u3400-\u9fff]"
-_TONES = "āáǎàēéěèīíǐìōóǒòūúǔùǖǘǚǜńňǹ"
-_SYLLABLES = f"[a-zü{_TONES} ’']{{1,24}}"
-
-_PINYIN = re.compile(rf"[(（](?<={_HAN}[(（])(?=[^)）]{{0,24}}[{_TONES}]){_SYLLABLES}[)）]")
 _SPACED_HAN = re.compile(rf" (?<={_HAN} ){_HAN}(?= {_HAN})")
 # From behind the first letter: search for one character is four times as fast as for a class.
 _SPACED_LETTERS = re.compile(
@@ -110,6 +107,11 @@ _CONFUSED_HAN = re.compile(
 
 def _all(pattern: re.Pattern[str], text: str) -> tuple[int, list[str]]:
     matches = pattern.findall(text)
+    return len(matches), matches
+
+
+def _pinyin(text: str) -> tuple[int, list[str]]:
+    matches = in_brackets(text)
     return len(matches), matches
 
 
@@ -142,7 +144,7 @@ def _listed(words: frozenset[str], text: str) -> list[str]:
 
 # What a dear look counts, and the places where; `measure` says which texts get it.
 DEAR: dict[str, Callable[[str], tuple[int, list[str]]]] = {
-    "pinyin_share": functools.partial(_all, _PINYIN),
+    "pinyin_share": _pinyin,
     "spaced_share": _spaced,
     "joined_share": _joined,
     "split_share": lambda text: _some(_listed(ENDINGS, text)),
@@ -161,7 +163,7 @@ def measure(texts: Texts, columns: Mapping[str, pa.Array]) -> Mapping[str, pa.Ar
     cut, first_cut = cut_lines(texts.data, texts.segments)
     odd = suspects(texts.data, texts.offsets, words, english)
     picked = {
-        "pinyin_share": looks[:, mojibake.BRACKETS] > 0,
+        "pinyin_share": looks[:, mojibake.BRACKETS] >= mojibake.TONE,
         "spaced_share": looks[:, mojibake.APART] > 0,
         "joined_share": odd[:, JOINED] >= MIN_WORDS,
         "split_share": odd[:, ENDING] >= MIN_WORDS,

@@ -19,6 +19,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from filters import pinyin
 from filters.text import next_char
 from kernels.cache import kept_arrays
 from kernels.compile import inner_kernel, kernel
@@ -44,9 +45,11 @@ _MARKS, _ACCENTED = "’“”–—…", "éèàáíóúñçöäüß"
 _FIRST_OF_GBK = "’".encode().decode("gb18030", "replace")[0]  # 鈥, as in 鈥檚
 
 
-# First looks for filters/broken.py, on the way: brackets that hold an accent, behind a character
-# that is not ASCII; ×; characters that recognition puts in another's place; letters between spaces.
+# First looks for filters/broken.py, on the way: brackets behind a character that is not ASCII which
+# hold an accent (TONE for each) or end as pinyin may (1); ×; characters that recognition puts in
+# another's place; letters between spaces.
 BRACKETS, POWERS, CONFUSIONS, APART = range(4)
+TONE = pinyin.MIN_DIFFERENT
 _BRACKET, _TIMES = "（", "×"
 CONFUSED = {
     "末": "来能经必知曾婚满成尝",  # 未
@@ -112,6 +115,8 @@ _PAIRED = np.array(
 )
 _NUM_LEADS = np.array([_LEADS.get(chr(code), 0) for code in range(0x100)])
 _BRACKET_CODE, _TIMES_CODE = ord(_BRACKET), ord(_TIMES)
+_ENDS_SYLLABLE = np.zeros(256, np.bool_)
+_ENDS_SYLLABLE[[ord(letter) for letter in "aeiouvngr' "]] = True
 _HIGH = np.uint64(0x8080808080808080)
 _ODD, _EVEN = np.uint64(0xFF00FF00FF00FF00), np.uint64(0x00FF00FF00FF00FF)
 _ODD_SPACES, _EVEN_SPACES = _ODD // 255 * 0x20, _EVEN // 255 * 0x20
@@ -151,7 +156,7 @@ def wrong_chars(
                     at += 1
                 if begin > offsets[text] and begin + 1 < end and data[begin - 1] >= 0x80:
                     if data[begin] == 0x28:  # (
-                        looks[text, BRACKETS] += _has_tone(data, begin + 1, end)
+                        looks[text, BRACKETS] += _bracketed(data, begin + 1, end)
                     elif data[begin] == 0x20 and at == begin + 1 and at + 3 < end:
                         looks[text, APART] += data[at] >= 0xE4 and data[at + 3] == 0x20
                 total = max(total + COMMON * (at - begin), 0)
@@ -170,7 +175,7 @@ def wrong_chars(
                 counts[text, 0] += 1
             elif mark & LOOK:
                 if code == _BRACKET_CODE:
-                    looks[text, BRACKETS] += _has_tone(data, at, end)
+                    looks[text, BRACKETS] += _bracketed(data, at, end)
                 elif code == _TIMES_CODE:
                     looks[text, POWERS] += 1
                 else:
@@ -199,14 +204,15 @@ def wrong_chars(
 
 
 @kernel
-def _has_tone(data: Bytes, at: int, end: int) -> bool:
-    """Is there a letter with an accent (āáǎà ...) before the bracket that closes this one?"""
+def _bracketed(data: Bytes, at: int, end: int) -> int:
+    """TONE where a letter with an accent (āáǎà ...) stands before the bracket that closes this one;
+    1 where a letter does that a syllable may end in."""
     for i in range(at, min(at + 40, end)):
+        if data[i] >= 0xC3 and data[i] < 0xE0:
+            return TONE
         if data[i] == 0x29 or data[i] == 0x0A or data[i] >= 0xE0:
-            break
-        if data[i] >= 0xC3:
-            return True
-    return False
+            return int(i > at and _ENDS_SYLLABLE[data[i - 1]])
+    return 0
 
 
 @inner_kernel

@@ -42,6 +42,8 @@ def test_sound_text(text: str, lang: str) -> None:
     [
         ("num_replaced", "一\ufffd二", "zh", 1, "wrong_char: \ufffd"),
         ("pinyin_share", "训(xùn)练（liàn）", "zh", 0.5, "pinyin: (xùn)"),
+        ("pinyin_share", "训(xun)练(lian)很（hen）难", "zh", 3 / 7, "pinyin: (xun)"),
+        ("pinyin_share", "训练(xunlian)学习(xuexi)复习(fu xi)", "zh", 3 / 10, "pinyin: (xunlian)"),
         ("spaced_share", "你 好 吗 我 好", "zh", 0.6, "spaced: 好"),
         ("spaced_share", "a word: p r i n t e d", "en", 7 / 9, "spaced: p r i n t e d"),
         (
@@ -103,6 +105,7 @@ def test_200_000_equal_characters(char: str) -> None:
 LONG = "thisisoneofthewordsthathavenospaces"
 PIECES = [
     *("tion", "Ment", "tlie", "frorn", "tional", "末来", "曰本", "自己经", "训(xùn)", "练（liàn）"),
+    *("练(lian)", "难（nan）", "学(xue)", "机(machine)", "(hen)"),
     *(LONG, LONG[: JOINED_CHARS - 1], "A" + LONG, LONG[:JOINED_CHARS] + "'", "x" * 19, "3"),
     *("×1025", "× 10-6", "×102.5", " ", " ", "\n", ".", "-", "“", "'", "é", "的", "a", "word"),
 ]

@@ -58,6 +58,22 @@ def test_one_phrase_is_a_third_and_two_are_half() -> None:
     assert measured("这一章讲完了。")["score"] == 0
 
 
+@pytest.mark.parametrize(
+    ("text", "score"),
+    [
+        ("天 才 一 秒 记 住", 1 / 3),
+        ("天 才 一 秒 记 住 笔 趣 阁", 1 / 2),
+        ("笔*趣-阁 w w w . x x . c o m", 1 / 2),
+        ("网址：ｗ ｗ ｗ．ｘ ｘ．ｃｏｍ", 1 / 3),
+        ("ｗｗｗ．ｂｉｑｕｇｅ．ｃｏｍ", 1 / 3),
+        ("www.example.com 上的说明", 0),
+        ("w w 和 www 不同", 0),
+    ],
+)
+def test_names_of_mirrors_may_be_spaced(text: str, score: float) -> None:
+    assert measured(text)["score"] == pytest.approx(score)
+
+
 def test_flags_and_families_of_emoji_hide_nothing() -> None:
     assert measured("👨\u200d👩\u200d👧 和 🏴\U000e0067\U000e007f")["score"] == 0
 
