@@ -1,9 +1,9 @@
 """Pinyin in brackets behind Han, as readers for learners and broken copies have it.
 
-With a tone, 训(xùn)练(liàn) or 训练（xùnliàn）, it is pinyin. Without, 训(xun) or 训练(xunlian), English
-stands there as often: 机器(machine), 他(he). So what is written in small letters counts only if it is
-made of syllables, no more than Han stand before it, and if MIN_DIFFERENT such places differ and are
-half of all in small letters.
+With a tone, 训(xùn)练(liàn) or 训练（xùnliàn）, it is pinyin. Without, 训(xun) or 训练(xunlian),
+English stands there as often: 机器(machine), 他(he). So what is written in small letters counts
+only if it is made of syllables, no more than Han stand before it, and if MIN_DIFFERENT such places
+differ and are half of all in small letters.
 """
 
 from __future__ import annotations
