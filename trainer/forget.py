@@ -94,7 +94,8 @@ def carry_out(root: Path, places: list[str]) -> None:
     for call in calls:
         masked = masking.mask(root, forgotten.documents([call])["id"].combine_chunks())
         seen = receipt.seen_by(root, found, masked)
-        receipts.append(receipt.write(root, call, parts, masked, seen, places))
+        known = receipt.known_to(found, call)
+        receipts.append(receipt.write(root, call, parts, masked, seen, known, places))
     takeout.publish_without(root)
     for path in receipts:
         print(f"wrote {path}")

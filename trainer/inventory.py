@@ -1,5 +1,5 @@
-"""`assay ls`: corpora, packed selections, runs, studies and mixtures under some folders, and who
-uses whom.
+"""`assay ls`: corpora, packed selections, indexes, runs, studies and mixtures under some folders,
+and who uses whom.
 
 A run names what it trained on in plan.json: selections by hash, so that a corpus may have moved. A
 mixture names corpora; which selections it means is worked out where that counts: garbage.py.
@@ -18,7 +18,7 @@ from typing import Any
 import yaml
 
 from mixtures.commands import table
-from pipeline import store
+from pipeline import copy_index, store
 from pipeline.amounts import counted
 from pipeline.config import load
 from pipeline.files import is_held, read_json, read_sealed
@@ -45,6 +45,7 @@ class Inventory:
     corpora: list[Path] = field(default_factory=list)  # finished or not
     runs: list[Path] = field(default_factory=list)
     mixtures: list[Path] = field(default_factory=list)  # those of a planned run are left out
+    indexes: list[Path] = field(default_factory=list)  # of `assay dedup index`
 
     def selections(self) -> dict[str, list[Path]]:
         """Hash of each packed selection that a run refers to -> these runs."""
@@ -89,12 +90,16 @@ def look(places: Sequence[str | Path]) -> Inventory:
                 found.corpora.append(at)
                 inner.clear()
                 continue
+            if copy_index.MANIFEST in files and "keys" in inner:
+                found.indexes.append(at)
+                inner.clear()
+                continue
             if "run.json" in files or "run.key" in files:
                 found.runs.append(at)
             if "plan.json" not in files:
                 found.mixtures += [at / name for name in files if _is_mixture(at / name)]
             inner[:] = sorted(n for n in inner if n not in NOT_LOOKED_INTO and n[0] != ".")
-    for paths in (found.corpora, found.runs, found.mixtures):
+    for paths in (found.corpora, found.runs, found.mixtures, found.indexes):
         paths[:] = sorted({path.resolve() for path in paths})
     return found
 
@@ -179,6 +184,8 @@ def listed(found: Inventory, prices: Prices | None = None) -> Iterator[tuple[str
         for path in packed:
             users = selections.get(path.name, [])
             yield f"  packed/{path.name}", _size(path), _packed(path), _users(users)
+    for path in found.indexes:
+        yield f"index {_near(path)}", _size(path), _index(path), ""
     for run in found.runs:
         kind = "run of a study" if (run / "run.key").exists() else "run"
         yield f"{kind} {_near(run)}", _size(run), _run(run, prices), ""
@@ -204,6 +211,14 @@ def _corpus(root: Path) -> str:
         f"{counted(totals['tokens'].get('tokens', 0), 'token')}"
         + ("" if folder == root else "; a run is changing it" if at_work else LEFT_UNFINISHED)
     )
+
+
+def _index(folder: Path) -> str:
+    found = read_sealed(folder / copy_index.MANIFEST, strict=True)
+    if found is None:
+        return "damaged: make it again with `assay dedup index`"
+    documents = sum(group["documents"] for group in found["groups"])
+    return f"{counted(documents, 'document')} of {', '.join(g['corpus'] for g in found['groups'])}"
 
 
 def _packed(folder: Path) -> str:

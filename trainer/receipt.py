@@ -17,7 +17,7 @@ from mixtures.loader import Loader
 from mixtures.masking import Masked
 from mixtures.packed import folder_of
 from mixtures.plan import Plan, plan_from_dict
-from pipeline import forgotten
+from pipeline import copy_index, forgotten
 from pipeline.amounts import counted
 from pipeline.config import check
 from pipeline.files import read_json, replacing, write_sealed
@@ -36,6 +36,10 @@ RESUME = (
     "A run goes on as it was: `assay train` of the same run.yaml finds the masked windows under "
     "the old hash, in the same order, and checkpoints load. A run that trains now has the old "
     "windows open: stop it and start it again."
+)
+KNOWN = (
+    "Indexes of `assay dedup index` know these texts by hashes, so that copies of them stay out of "
+    "later mixtures. To take the hashes out too, delete an index and make it again."
 )
 
 
@@ -125,6 +129,21 @@ def _ranges(steps: Iterable[int]) -> list[tuple[int, int]]:
     return found
 
 
+def known_to(found: Inventory, call: forgotten.Listed) -> list[dict[str, Any]]:
+    """The indexes (pipeline/copy_index.py) that know texts of a call, and how many; None: cannot be
+    told, for it is damaged or of another version."""
+    contents = copy_index.names(forgotten.contents([call]))
+    known = []
+    for path in found.indexes:
+        try:
+            texts = int(copy_index.have([copy_index.read(path)], "exact", contents).sum())
+        except ValueError:
+            texts = None
+        if texts != 0:
+            known.append({"index": str(path), "texts": texts})
+    return known
+
+
 # --- on disk --------------------------------------------------------------------------------------
 
 
@@ -134,6 +153,7 @@ def write(
     parts: list[int],
     masked: list[Masked],
     seen: list[Seen],
+    indexes: list[dict[str, Any]],
     places: Sequence[str],
 ) -> Path:
     """Write the receipt of a call, for machines and for people; returns that for people.
@@ -155,6 +175,7 @@ def write(
         "parts": parts,
         "windows": [asdict(one) for one in masked],
         "runs": [asdict(one) for one in seen],
+        "indexes": indexes,
         "looked_for_runs_in": [str(Path(place).resolve()) for place in places],
     }  # fmt: skip
     path = forgotten.receipt_path(root / forgotten.FOLDER, call.number)
@@ -201,6 +222,11 @@ def text(root: Path, receipt: dict[str, Any]) -> str:
     places = ", ".join(receipt["looked_for_runs_in"])
     lines += [] if receipt["runs"] else ["None saw them."]
     lines += ["", f"Runs were looked for in {places}; others are not seen.", "", RESUME]
+    if receipt["indexes"]:
+        lines += ["", "## Indexes", "", KNOWN, ""]
+    for one in receipt["indexes"]:
+        texts = "cannot be read" if one["texts"] is None else counted(one["texts"], "text")
+        lines += [f"- {one['index']}: {texts}"]
     lines += ["", "## Documents", ""]
     lines += [f"- {row['id']} ({row['why']})" for row in documents]
     return "\n".join(lines) + "\n"

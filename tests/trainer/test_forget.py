@@ -22,10 +22,11 @@ from small_corpus import assay
 
 from mixtures.loader import Loader
 from mixtures.plan import make_plan
-from pipeline import corpus, forgotten
+from pipeline import copy_index, corpus, forgotten
 from pipeline.files import read_json, write_json
 from pipeline.to_forget import read_values
 from trainer import cli
+from trainer import receipt as receipts
 
 SOAK = os.environ.get("ASSAY_SOAK") == "1"
 FORKS = kills.FORKS
@@ -248,6 +249,41 @@ def test_kill_and_call_again(made: Path, tmp_path: Path, moment: int) -> None:
         for key in ("asked", "done", "seal", "looked_for_runs_in"):
             del receipt[key]
     assert receipts[0] == receipts[1]
+
+
+def test_indexes_that_know_the_texts_are_named(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    index, damaged = folder / "seen", folder / "seen-hurt"
+    assert cli.main(["dedup", "index", str(folder / "corpus"), "--out", str(index)]) == 0
+    shutil.copytree(index, damaged)
+    (damaged / "index.json").write_text("{}")
+    before = {path: path.read_bytes() for path in index.rglob("*.*")}
+    stands = pq.read_table(index / "documents")["content_hash"].to_pylist()
+    assert forget(folder, *GONE) == 0
+    receipt = read_json(folder / "corpus/forgotten/00000001.receipt.json")
+    gone = {row["content_hash"] for row in receipt["documents"]}
+    texts = len(gone & {name.hex() for name in stands if name is not None})
+    assert 2 <= texts <= len(gone)  # held-out ones are not in it
+    assert receipt["indexes"] == [
+        {"index": str(index), "texts": texts},
+        {"index": str(damaged), "texts": None},
+    ]
+    told = (folder / "corpus/forgotten/00000001.receipt.md").read_text()
+    assert (
+        f"\n## Indexes\n\n{receipts.KNOWN}\n\n- {index}: {texts} texts\n- {damaged}: cannot" in told
+    )
+    assert {path: path.read_bytes() for path in index.rglob("*.*")} == before
+    shutil.rmtree(index)
+    assert cli.main(["dedup", "index", str(folder / "corpus"), "--out", str(index)]) == 0
+    known = copy_index.names(forgotten.contents(forgotten.listed(folder / "corpus")))
+    assert not copy_index.have([copy_index.read(index)], "exact", known).any()
+    capsys.readouterr()
+    assert cli.main(["ls", str(folder)]) == 0
+    said = capsys.readouterr().out
+    assert f"index {index}" in said
+    assert f"documents of {folder / 'corpus'}" in said
+    assert "damaged: make it again with `assay dedup index`" in said
 
 
 def test_later_ingest_is_bound(folder: Path) -> None:
