@@ -27,7 +27,7 @@ from pipeline.config import ConfigError
 from pipeline.corpus import CorpusError
 from pipeline.files import file_hash, read_json, write_sealed
 
-LEVELS = ("url", "exact", "folded", "near")
+LEVELS = [("url", False), ("exact", False), ("folded", False), ("near", False), ("near", True)]
 SHORT = ["cat", "dog", "好", "。", "Hi there", "hi, there!"]
 
 
@@ -109,8 +109,7 @@ def ids(selection: Selection, source: str = "new") -> set[bytes]:
     return {name.tobytes() for name in selection.documents[source].id}
 
 
-@pytest.mark.parametrize("unique", LEVELS)
-@pytest.mark.parametrize("large", [False, True])
+@pytest.mark.parametrize(("unique", "large"), LEVELS)
 def test_what_stays_is_what_would_stay_of_all_at_once(
     corpora: Path, unique: str, large: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
