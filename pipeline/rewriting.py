@@ -128,7 +128,7 @@ def _drop(batch: pa.RecordBatch, name: str, values: pa.Array) -> pa.RecordBatch:
 
 
 # Of a part, what holds text or is made of it, by the beginning of its name. All else in a commit
-# record of a part (band keys, sketches, shingles of candidates, matches) is hashes.
+# record of a part (band keys, sketches, keys of lines, shingles of candidates, matches) is hashes.
 REWRITES: dict[str, Callable[[Path, Gone], None]] = {
     "documents/": _documents,
     "signals/": _aligned,

@@ -156,7 +156,9 @@ class Decontaminate(Settings):
 class Unit(Settings):
     """Lines or paragraphs that are looked for across the corpus."""
 
-    documents: Amount = Field(2, ge=2)  # distinct texts from which on one counts
+    # Distinct texts from which on one counts: what two or three share is body text more often than
+    # not, and leaves a hole; docs/dedup.md has the counts
+    documents: Amount = Field(10, ge=2)
     # Shorter ones stay: so many words, or Han characters and kana, or both in that proportion
     words: int = Field(10, ge=1, le=1_000)
     characters: int = Field(16, ge=1, le=1_000)
@@ -165,7 +167,6 @@ class Unit(Settings):
 class SiteLines(Unit):
     """Lines of a site: in so many of its documents, and in such a share of them."""
 
-    documents: Amount = Field(10, ge=2)
     share: float = Field(0.2, gt=0, le=1)
     words: int = Field(3, ge=1, le=1_000)
     characters: int = Field(4, ge=1, le=1_000)

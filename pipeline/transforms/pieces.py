@@ -23,7 +23,7 @@ import xxhash
 
 from dedup.piece_hashes import Folded, hash_pieces, of_site
 from filters.addresses import site
-from filters.edits import whole_lines
+from filters.piece_places import Places, places
 from pipeline import schema, settings
 from pipeline.files import part_name
 from pipeline.tables import halves_of, write_columns
@@ -128,64 +128,50 @@ def _records(
     batch: Batch, across: Across, sites: npt.NDArray[np.uint64], measured: npt.NDArray[np.bool_]
 ) -> Iterator[Records]:
     """Of each unit that is asked for."""
-    units = across.units
-    (documents,) = np.nonzero(measured)
+    units, segments = across.units, batch.texts.segments
     if "site_lines" in units:
+        (documents,) = np.nonzero(measured)
         nothing = np.zeros(len(documents), np.int64)
-        yield _keyed(SITE, sites[documents], documents, (nothing,) * 4)
-    segments = batch.texts.segments
+        yield _keyed(SITE, sites[documents], documents, Places(*[nothing] * 4))
     if "site_lines" in units or "repeated_lines" in units:
-        rows, folded, places = _found(batch, segments.lines, measured)
+        lines = _found(batch, segments.lines)
         if "site_lines" in units:
-            chosen = _chosen(folded, units["site_lines"])
-            hashes = of_site(folded.hashes[chosen], sites[rows[chosen]])
-            yield _keyed(1, hashes, rows[chosen], [place[chosen] for place in places])
+            rows, hashes, at = _chosen(lines, measured, units["site_lines"])
+            yield _keyed(1, of_site(hashes, sites[rows]), rows, at)
         if "repeated_lines" in units:
-            chosen = _chosen(folded, units["repeated_lines"])
-            yield _keyed(2, folded.hashes[chosen], rows[chosen], [p[chosen] for p in places])
+            rows, hashes, at = _chosen(lines, measured, units["repeated_lines"])
+            yield _keyed(2, hashes, rows, at)
     if "repeated_paragraphs" in units:
-        rows, folded, places = _found(batch, segments.paragraphs, measured)
-        chosen = _chosen(folded, units["repeated_paragraphs"])
-        yield _keyed(3, folded.hashes[chosen], rows[chosen], [p[chosen] for p in places])
+        paragraphs = _found(batch, segments.paragraphs)
+        rows, hashes, at = _chosen(paragraphs, measured, units["repeated_paragraphs"])
+        yield _keyed(3, hashes, rows, at)
 
 
-def _chosen(folded: Folded, unit: Unit) -> Numbers:
-    return np.flatnonzero(folded.is_long(unit.words, unit.characters))
-
-
-def _found(
-    batch: Batch, of_texts: Pieces, measured: npt.NDArray[np.bool_]
-) -> tuple[Numbers, Folded, list[Numbers]]:
-    """Of each line or paragraph of the documents measured: its row, its hash, its place."""
+def _found(batch: Batch, of_texts: Pieces) -> tuple[Numbers, Folded, Places]:
+    """Of each line or paragraph the row of its document, its hash, and its place."""
     texts, num = batch.texts, of_texts.offsets[-1]
-    begins, ends = of_texts.begins[:num], of_texts.ends[:num]
     rows = np.repeat(np.arange(len(texts)), np.diff(of_texts.offsets))
-    lengths = np.diff(texts.offsets)[rows]
-    starts, _ = whole_lines(texts, rows, begins)
-    _, stops = whole_lines(texts, rows, ends - 1)
-    first, last = np.ones((2, len(rows)), np.bool_)  # of their texts
-    first[1:] = last[:-1] = rows[1:] != rows[:-1]
-    before = starts - np.where(first, 0, np.roll(stops, 1))
-    after = np.where(last, lengths, np.roll(starts, -1)) - stops
-    (mine,) = np.nonzero(measured[rows])
-    folded = hash_pieces(texts.data, begins[mine], ends[mine])
-    return rows[mine], folded, [place[mine] for place in (starts, stops, before, after)]
+    folded = hash_pieces(texts.data, of_texts.begins[:num], of_texts.ends[:num])
+    return rows, folded, places(texts, of_texts)
 
 
-def _keyed(
-    unit: int,
-    hashes: npt.NDArray[np.uint64],
-    rows: Numbers,
-    places: list[Numbers] | tuple[Numbers, ...],
-) -> Records:
+def _chosen(
+    found: tuple[Numbers, Folded, Places], measured: npt.NDArray[np.bool_], unit: Unit
+) -> tuple[Numbers, npt.NDArray[np.uint64], Places]:
+    """Those of the documents measured that are long enough."""
+    rows, folded, at = found
+    chosen = np.flatnonzero(folded.is_long(unit.words, unit.characters) & measured[rows])
+    return rows[chosen], folded.hashes[chosen], Places(*(column[chosen] for column in at))
+
+
+def _keyed(unit: int, hashes: npt.NDArray[np.uint64], rows: Numbers, at: Places) -> Records:
     """Blank lines of 64 kB and more are left where they are."""
-    start, end, before, after = places
     return Records(
         hashes[:, 0] ^ _FLIPPED[unit],
         hashes[:, 1] & ~_UNIT_BITS | np.uint64(unit),
         rows.astype(np.uint32),
-        start.astype(np.uint32),
-        end.astype(np.uint32),
-        np.where(before >> 16, 0, before).astype(np.uint16),
-        np.where(after >> 16, 0, after).astype(np.uint16),
+        at.starts.astype(np.uint32),
+        at.ends.astype(np.uint32),
+        np.where(at.before >> 16, 0, at.before).astype(np.uint16),
+        np.where(at.after >> 16, 0, at.after).astype(np.uint16),
     )

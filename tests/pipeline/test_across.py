@@ -27,7 +27,7 @@ from filters.segments import Texts
 from pipeline.config import ConfigError
 from pipeline.files import part_name
 from pipeline.groups import editors, groups
-from pipeline.settings import UNITS, Across, CorpusSettings
+from pipeline.settings import UNITS, Across, CorpusSettings, SiteLines
 from pipeline.transforms import across, across_edits, pieces
 from pipeline.transforms.sweep import sweep
 
@@ -166,9 +166,11 @@ def no_site(_: str) -> None:
 
 EN = "Subscribe to our newsletter for the latest news of the valley and its mills."
 ZH = "版权所有，未经许可不得以任何形式转载本站的全部或者部分内容，违者必究。"
-ALL = Across.model_validate({unit: {} for unit in UNITS})
-PARAGRAPHS = Across.model_validate({"repeated_paragraphs": {}})
-LINES = Across.model_validate({"repeated_lines": {}})
+TWO = {"documents": 2}
+PARAGRAPHS = Across.model_validate({"repeated_paragraphs": TWO})
+LINES = Across.model_validate({"repeated_lines": TWO})
+ALL = LINES.model_copy(update={"repeated_paragraphs": PARAGRAPHS.repeated_paragraphs})
+ALL = ALL.model_copy(update={"site_lines": SiteLines()})
 SITE = Across.model_validate({"site_lines": {}})
 
 
@@ -307,12 +309,12 @@ def test_paragraphs_are_the_same_however_they_are_wrapped(tmp_path: Path) -> Non
 
 # --- any parts, any order -------------------------------------------------------------------------
 
-LOWEST = {"words": 1, "characters": 1}
+LOWEST = {"documents": 2, "words": 1, "characters": 1}
 EVERY = Across.model_validate(
     {
-        "site_lines": {"documents": 2, "share": 0.6, **LOWEST},
+        "site_lines": {"share": 0.6, **LOWEST},
         "repeated_lines": LOWEST,
-        "repeated_paragraphs": {"words": 2, "characters": 2},
+        "repeated_paragraphs": {"documents": 2, "words": 2, "characters": 2},
     }
 )
 SOME = ["a b", "A, b!", "a", "狗", "猫狗", "貓狗", "", " ", "}", "\r", "x\r", "é", "🙂", "\u3000"]

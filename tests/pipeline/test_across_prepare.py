@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import json
+import random
+import shutil
 from pathlib import Path
 
+import kills
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import small_corpus
+import yaml
 from small_corpus import assay
 
 from pipeline.seeing.asking import rows
@@ -22,7 +28,8 @@ def write(folder: Path) -> Path:
         path.read_text().replace(
             "tokenizer:", "  - {source: site, files: 'site*.jsonl', kind: web}\ntokenizer:", 1
         )
-        + "shard_bytes: 12000\nacross: [site_lines, repeated_lines]\n"
+        + "shard_bytes: 12000\n"
+        "across: {site_lines: {}, repeated_lines: {documents: 2}}\n"
         "edits: [site_lines, repeated_lines]\n"
     )
     return path
@@ -47,9 +54,9 @@ def files(root: Path) -> dict[str, bytes]:
     }
 
 
-def made(path: Path, workers: int) -> dict[str, int]:
+def made(path: Path, *arguments: str) -> dict[str, int]:
     """Parts that `prepare` made of each stage."""
-    said = assay("prepare", path, "--workers", f"{workers}").stdout.splitlines()[-1]
+    said = assay("prepare", path, *arguments).stdout.splitlines()[-1]
     parts = said.removeprefix("made ").partition(";")[0].split(", ")
     return {name: int(num) for name, num in (part.split(" ")[:2] for part in parts)}
 
@@ -59,7 +66,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = write(tmp_path_factory.mktemp("across"))
     tokenizer = path.parent / "tokenizer.json"
     assay("tokenizer", "train", path, "--vocab-size", "500", "--output", tokenizer)
-    made(path, 2)
+    assert "pieces" in made(path, "--workers", "2")
     return path
 
 
@@ -80,3 +87,62 @@ def test_what_sql_says(corpus: Path) -> None:
         {"name": "repeated_lines", "kind": "repeated_line", "n": 28},  # 2 of a near copy
         {"name": "site_lines", "kind": "site_line", "n": 24},
     ]
+
+
+def test_a_mixture_takes_the_footer_out(corpus: Path) -> None:
+    sources = {"all": {"from": "web", "where": "source = 'site' and across.repeated_share < 0.9"}}
+    mixture = {"corpora": {"web": "corpus"}, "sequence_length": 32, "sources": sources}
+    path = corpus.parent / "mixture.yaml"
+    path.write_text(yaml.safe_dump(mixture | {"edits": ["site_lines"]}))
+    planned = json.loads(assay("mix", path, "--tokens", "320", "--json").stdout)
+    (changes,) = [source["changes"] for source in planned["sources"]]
+    assert changes["edited"] == 24
+    assert changes["removed_bytes"] == 24 * (len(FOOTER.encode()) + 1)  # the blank line before it
+    path.write_text(yaml.safe_dump(mixture | {"edits": ["repeated_paragraphs"]}))
+    refused = assay("mix", path, "--tokens", "320", check=False).stderr
+    assert (
+        "add `across: [repeated_paragraphs]` and `edits: [site_lines, repeated_lines, " in refused
+    )
+
+
+def test_killed_anywhere_the_bytes_are_the_same(corpus: Path, tmp_path: Path) -> None:
+    """And for one worker without Beam as for two with it."""
+    root, told = corpus.parent / "corpus", tmp_path / "told"
+    before = files(root)
+    assert len(before) > 40
+    stages = ("pieces", "across", "signals/across", "edits/site_lines", "edits/repeated_lines")
+    for folder in (*(f"stats/{stage}" for stage in stages), "joins/across", *stages[2:]):
+        shutil.rmtree(root / folder)
+    moments = random.Random(3)
+    while not kills.prepared_or_killed(corpus, moments.randrange(1, 150), told):
+        pass
+    assert len(told.read_text().splitlines()) > 2
+    assert files(root) == before
+
+
+def test_new_input_is_hashed_alone_and_all_parts_are_told_anew(corpus: Path) -> None:
+    root = corpus.parent / "corpus"
+    parts = len(list((root / "documents").glob("part-*")))
+    more(corpus.parent, "site-2", range(100, 103))
+    stages = made(corpus, "--workers", "1")
+    new = stages["ingest"]
+    assert new < parts / 3
+    assert stages["pieces"] == stages["signals/gopher"] == new
+    assert stages["signals/across"] == stages["edits/site_lines"] == parts + new
+    most = "select max(across.most_documents) n from documents"
+    assert rows(root, most) == [{"n": 27}]
+
+
+def test_what_is_forgotten_has_no_edits(corpus: Path) -> None:
+    root = corpus.parent / "corpus"
+    asked = corpus.parent / "ids.txt"
+    ids = rows(root, "select id from documents where starts_with(source_id, 'site-1')")
+    asked.write_text("\n".join(row["id"] for row in ids))
+    assay("forget", root, "--ids", asked, "--reason", "asked")
+    gone = {bytes.fromhex(row["id"]) for row in ids}
+    for unit in ("site_lines", "repeated_lines"):
+        tables = [pq.read_table(path) for path in (root / "edits" / unit).glob("part-*")]
+        assert not gone & set(pa.concat_tables(tables)["id"].to_pylist())
+    nulls = [pq.read_table(path) for path in (root / "signals/across").glob("part-*")]
+    assert pa.concat_tables(nulls)["repeated_share"].null_count == len(ids) == 13
+    assert not made(corpus, "--workers", "1").keys() & {"pieces", "across", "signals/across"}
