@@ -138,7 +138,7 @@ def test_what_is_forgotten_has_no_edits(corpus: Path) -> None:
     asked = corpus.parent / "ids.txt"
     ids = rows(root, "select id from documents where starts_with(source_id, 'site-1')")
     asked.write_text("\n".join(row["id"] for row in ids))
-    assay("forget", root, "--ids", asked, "--reason", "asked")
+    assay("forget", root, "--ids", asked, "--reason", "asked", "--runs", asked.parent, "--delete")
     gone = {bytes.fromhex(row["id"]) for row in ids}
     for unit in ("site_lines", "repeated_lines"):
         tables = [pq.read_table(path) for path in (root / "edits" / unit).glob("part-*")]
