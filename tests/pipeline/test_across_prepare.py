@@ -144,5 +144,6 @@ def test_what_is_forgotten_has_no_edits(corpus: Path) -> None:
         tables = [pq.read_table(path) for path in (root / "edits" / unit).glob("part-*")]
         assert not gone & set(pa.concat_tables(tables)["id"].to_pylist())
     nulls = [pq.read_table(path) for path in (root / "signals/across").glob("part-*")]
-    assert pa.concat_tables(nulls)["repeated_share"].null_count == len(ids) == 13
-    assert not made(corpus, "--workers", "1").keys() & {"pieces", "across", "signals/across"}
+    assert pa.concat_tables(nulls)["repeated_share"].null_count == len(ids) >= 11
+    again = assay("prepare", corpus, "--workers", "1").stdout
+    assert "nothing to do, all stages stand" in again
