@@ -11,17 +11,15 @@ in common with a held-out text is compared with it as a whole. A document that s
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
+from dedup.containment import MIN_SHINGLES, num_shared
 from dedup.postings import Index, border, head, needed, shift_of
 from dedup.shingles import Array, Hashes, Offsets
 from kernels.compile import kernel
-
-# Below this, only near copies count: a short phrase is contained in anything. Nine shingles of five
-# words are 13 words, the shortest overlap that GPT-3 counted as contamination (Brown et al. 2020,
-# appendix C).
-MIN_SHINGLES = 9
 
 Found = tuple[
     npt.NDArray[np.int64],
@@ -36,8 +34,9 @@ def matches(
 ) -> Found:
     """All (document, held-out text, Jaccard, containment) where one reaches its threshold, sorted.
 
-    Containment counts from MIN_SHINGLES shingles on both sides. Exact; linear in shingles and hits.
-    Values are rounded to float32: do not compare them with the thresholds again.
+    Containment counts from MIN_SHINGLES shingles on both sides (dedup/containment.py). Exact;
+    linear in shingles and hits. Values are rounded to float32: do not compare them with the
+    thresholds again.
 
     Raises:
         ValueError: a threshold is not in (0, 1], or below the least that the index was made for.
@@ -52,7 +51,7 @@ def matches(
         array.setflags(write=False)
     limit = border(least)
     document, heldout = _candidates(*index[1:6], limit, hashes, offsets, least)
-    shared = _shared(*index[:2], hashes, offsets, document, heldout)
+    shared: npt.NDArray[Any] = num_shared(*index[:2], hashes, offsets, heldout, document)
     own, other = np.diff(offsets)[document], np.diff(index.offsets)[heldout]
     similar, smaller = shared / (own + other - shared), np.minimum(own, other)
     contained = shared / smaller
@@ -140,20 +139,3 @@ def _marked(hashes: Array, bitmap: Array, out: Array, size: int) -> int:
         is_set = bitmap[bit >> np.uint64(3)] >> np.uint8(bit & np.uint64(7)) & 1
         size = int(size + is_set)
     return size
-
-
-@kernel
-def _shared(
-    held: Array, held_offsets: Array, hashes: Array, offsets: Array, documents: Array, texts: Array
-) -> Array:
-    """How many shingles each of these documents has in common with this held-out text."""
-    shared = np.zeros(len(documents), np.int64)
-    for pair in range(len(documents)):
-        i, end_i = offsets[documents[pair]], offsets[documents[pair] + 1]
-        j, end_j = held_offsets[texts[pair]], held_offsets[texts[pair] + 1]
-        while i < end_i and j < end_j:
-            left, right = hashes[i], held[j]
-            shared[pair] += left == right
-            i += left <= right
-            j += right <= left
-    return shared

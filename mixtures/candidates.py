@@ -22,7 +22,7 @@ from mixtures.spec import Mixture
 from pipeline import frozen
 from pipeline.amounts import counted
 from pipeline.config import ConfigError
-from pipeline.corpus import part_paths
+from pipeline.corpus import manifest, part_paths
 from pipeline.forgotten import contents, listed
 from pipeline.predicates import predicate, predicate_columns
 from pipeline.sql import ask
@@ -134,6 +134,13 @@ def _require_copies(mixture: Mixture, corpus: str) -> None:
         raise ConfigError(
             f"corpus {corpus!r} ({root}) is of an older version, which did not know copies by "
             f"`unique: {mixture.unique}`; call `assay prepare` for it again, or use `unique: exact`"
+        )
+    looked_for = manifest(Path(root))["settings"]["near"].get("containment") is not None
+    if mixture.unique == "contained" and not looked_for:
+        raise ConfigError(
+            f"corpus {corpus!r} ({root}): which documents hold which was not looked for, since all "
+            "texts are read twice for it; add `near: {containment: 0.9}` to its corpus.yaml and "
+            "call `assay prepare` again, or use `unique: near`"
         )
 
 

@@ -97,6 +97,11 @@ def shown(plan: Plan, selection: Selection) -> Iterator[str]:
                 f"removed from {count.name} as copies of what `not_in` has: "
                 f"{counted(count.indexed, 'document')}"
             )
+        if count.contained:
+            yield (
+                f"removed from {count.name} since a longer document that stays holds them: "
+                f"{counted(count.contained, 'document')}"
+            )
         if count.semantic:
             yield (
                 f"removed from {count.name} for what they mean: "

@@ -3,11 +3,13 @@
 Copies of one content (or one address) collapse first; then a document stays unless one that stays
 forms a verified pair with it (design, rule 2). So what survives depends on the selection, not on
 how the corpus looked as a whole, and the end of a chain a~b~c is not dropped for b's sake.
+Of what is then left, `contained` drops what a longer document holds, whatever `prefer` says.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -15,17 +17,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline import schema
-from pipeline.unique import near_unique
+from pipeline.unique import near_unique, outermost
 
 # What two documents have in common that are copies of each other, as a column of `documents`; null
-# is equal to nothing. `near` is what is left of `exact` after the walk over pairs, `semantic` what
-# is left of `near` after one over embeddings.
+# is equal to nothing. `near` is what is left of `exact` after the walk over pairs; of `near`,
+# `contained` leaves what no longer document holds, `semantic` what a walk over embeddings does.
 LEVELS = {
     "url": "url_hash",
     "exact": "content_hash",
     "folded": "coalesce(folded_hash, content_hash)",
     "near": "content_hash",
     "semantic": "content_hash",
+    "contained": "content_hash",
 }
 
 _DIRECTION = re.compile(r"\s+(asc|desc)\s*$", re.IGNORECASE)
@@ -69,9 +72,26 @@ def without_near(
     root: Path, contents: pa.ChunkedArray, first: np.ndarray, order: np.ndarray
 ) -> np.ndarray:
     """Mask of the rows among `first`, one of each content, that no near duplicate replaces."""
-    walk = order[first[order]]
-    keep = np.zeros(len(first), dtype=bool)
-    keep[walk[near_unique(root, hashes_of(contents.take(walk)))]] = True
+    return _staying(near_unique, root, contents, first, order)
+
+
+def without_contained(
+    root: Path, contents: pa.ChunkedArray, near: np.ndarray, order: np.ndarray
+) -> np.ndarray:
+    """Mask of the rows among `near`, what near duplicates left, that no longer one holds."""
+    return _staying(outermost, root, contents, near, order)
+
+
+def _staying(
+    who: Callable[[Path, pa.Array], np.ndarray],
+    root: Path,
+    contents: pa.ChunkedArray,
+    among: np.ndarray,
+    order: np.ndarray,
+) -> np.ndarray:
+    walk = order[among[order]]
+    keep = np.zeros(len(among), dtype=bool)
+    keep[walk[who(root, hashes_of(contents.take(walk)))]] = True
     return keep
 
 

@@ -22,7 +22,7 @@ from mixtures.rehydration import times
 from mixtures.select import left, used_corpora
 from mixtures.spec import Mixture, load_mixture, sources_of
 from mixtures.tokens import tokenizer_of, tokens_fingerprint
-from mixtures.walk import Walk, pairs_of, walk
+from mixtures.walk import Walk, contained_of, pairs_of, walk
 from pipeline.amounts import counted
 from pipeline.config import ConfigError
 from pipeline.files import part_name
@@ -31,7 +31,7 @@ from pipeline.schema import HASH
 from pipeline.seeing.asking import rows
 from pipeline.seeing.document import bounds, number
 from pipeline.syntax import SqlError, quoted, text_literal
-from pipeline.unique import partners
+from pipeline.unique import holders, partners
 
 Row = dict[str, Any]
 
@@ -130,6 +130,9 @@ def _fate(mixture: Mixture, names: list[str], row: Row) -> Iterator[str]:
         what = {"url": "the address", "folded": "the folded text"}.get(mixture.unique, "the text")
         yield f"out: a copy, by {what}, of {_before(mixture, walked, int(stays[0]), at)}"
         return
+    if mixture.unique == "contained" and walked.distinct[at] and not walked.kept[at]:
+        yield from _contained(walked, roots, at)
+        return
     if not walked.kept[at]:
         yield from _near(mixture, walked, roots, at)
         return
@@ -151,7 +154,7 @@ def _near(mixture: Mixture, walked: Walk, roots: dict[str, Path], at: int) -> It
     """Of which documents that stay, and come before it, this is a near duplicate."""
     rank = np.empty(len(walked.order), np.int64)
     rank[walked.order] = np.arange(len(rank))
-    (stay,) = np.nonzero(walked.kept & (rank < rank[at]))
+    (stay,) = np.nonzero(walked.distinct & (rank < rank[at]))
     hashes = walked.rows["content_hash"]
     by_content = {bytes.fromhex(hashes[n].as_py()): n for n in stay.tolist()}
     pairs = pairs_of(roots, indexes_of(mixture))
@@ -162,6 +165,20 @@ def _near(mixture: Mixture, walked: Walk, roots: dict[str, Path], at: int) -> It
         yield f"out: {told}" if count == 0 else f"also {told}"
     if not found:
         yield f"out: `unique: {mixture.unique}` keeps another document in its place"
+
+
+def _contained(walked: Walk, roots: dict[str, Path], at: int) -> Iterator[str]:
+    """Which documents that stay hold this one."""
+    hashes = walked.rows["content_hash"]
+    found = holders(contained_of(roots), bytes.fromhex(hashes[at].as_py()))
+    for stays in np.flatnonzero(walked.kept).tolist():
+        share = found.get(bytes.fromhex(hashes[stays].as_py()))
+        if share is not None:
+            row = walked.rows.slice(stays, 1).to_pylist()[0]
+            yield (
+                f"out: {share:.1%} of it stands in {row['id']} (corpus {row['corpus']}, source "
+                f"{row['source']}), which is longer and stays"
+            )
 
 
 def _taken(

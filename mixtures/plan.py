@@ -48,6 +48,7 @@ class PlannedSource:
     max_epochs: float
     epochs: float  # that this run needs
     changes: Changes = NO_CHANGES  # by edits
+    contained: int = 0  # removed because a longer document that stays holds them
 
     @property
     def num_windows(self) -> int:
@@ -172,6 +173,7 @@ def plan_selection(mixture: Mixture, selection: Selection, tokens: int, write: b
                 max_epochs=source.max_epochs,
                 epochs=needed[name] / measured[name].num_windows,
                 changes=counts[name].changes,
+                contained=counts[name].contained,
             )
             for name, source in mixture.sources.items()
         ),

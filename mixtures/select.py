@@ -40,6 +40,7 @@ class SourceCounts:
     copies: int  # removed as copies of one content or address
     near: int  # removed as near duplicates
     semantic: int  # removed for what they mean
+    contained: int  # removed because a longer document that stays holds them
     documents: int  # these stay, ...
     times: int  # ... and stand so many times: see rehydration.py
     num_tokens: int
@@ -145,7 +146,7 @@ def _select(
     for at, (name, source) in enumerate(mixture.sources.items()):
         mine = walked.owner == at
         chosen, changes = left(mixture, name, walked, roots[source.corpus], tokenizer)
-        num_left = len(chosen)
+        num_left, last = len(chosen), int((mine & walked.distinct & ~walked.kept).sum())
         if source.repeats is not None:
             repeated = _times(source, chosen, walked.rows)
             chosen = chosen.take(np.repeat(np.arange(num_left), repeated))
@@ -157,7 +158,8 @@ def _select(
                 indexed=int((mine & walked.indexed).sum()),
                 copies=int((mine & ~walked.first & ~walked.indexed).sum()),
                 near=int((mine & walked.first & ~walked.distinct).sum()),
-                semantic=int((mine & walked.distinct & ~walked.kept).sum()),
+                semantic=last if mixture.unique == "semantic" else 0,
+                contained=last if mixture.unique == "contained" else 0,
                 documents=num_left,
                 times=len(chosen),
                 num_tokens=int(chosen.num_tokens.sum()),

@@ -22,7 +22,7 @@ from pipeline.settings import UNITS
 from pipeline.syntax import SqlError
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
-Unique = Literal["none", "url", "exact", "folded", "near", "semantic"]
+Unique = Literal["none", "url", "exact", "folded", "near", "contained", "semantic"]
 
 
 class Cap(Settings):

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from mixtures import substrings
 from mixtures.candidates import Candidates, candidates, forgotten_hashes, heldout_hashes
-from mixtures.copies import first_of_each, preferred_order, without_near
+from mixtures.copies import first_of_each, preferred_order, without_contained, without_near
 from mixtures.indexed import copies_of_indexed, indexes_of, near_indexed
 from mixtures.semantic import without_semantic
 from mixtures.spec import Mixture
@@ -24,6 +24,7 @@ from pipeline.amounts import counted
 from pipeline.config import ConfigError
 from pipeline.copy_index import Index
 from pipeline.linked import linked
+from pipeline.linked_contained import linked_contained
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Walk:
     indexed: np.ndarray  # bool: it is a copy of a document in an index of `not_in`
     first: np.ndarray  # bool: it is not, and the first of its copies
     distinct: np.ndarray  # bool: ... and no near duplicate of one that stays
-    kept: np.ndarray  # bool: ... and does not mean what one that stays means
+    kept: np.ndarray  # bool: ... and what one that stays neither holds nor means
     found: tuple[Candidates, ...]  # of each corpus
     overlap: int  # documents that several sources select
     going: dict[str, substrings.Going]  # corpus -> places of repeated text that become edits
@@ -60,12 +61,14 @@ def walk(mixture: Mixture, roots: dict[str, Path]) -> Walk:
     indexed = copies_of_indexed(rows, mixture.unique, indexes)
     first = first_of_each(rows["copy"], order) & ~indexed
     kept = distinct = first
-    if mixture.unique in ("near", "semantic"):
+    if mixture.unique in ("near", "contained", "semantic"):
         pairs = pairs_of(roots, indexes)
         if indexes:
             indexed |= near_indexed(pairs, rows["content_hash"], first, indexes)
             first = first & ~indexed
         kept = distinct = without_near(pairs, rows["content_hash"], first, order)
+    if mixture.unique == "contained":
+        kept = without_contained(contained_of(roots), rows["content_hash"], distinct, order)
     if mixture.unique == "semantic":
         kept = without_semantic(mixture, roots, rows, distinct, order)
     going = _going(mixture, roots, rows.filter(pa.array(kept)))
@@ -94,6 +97,12 @@ def pairs_of(roots: dict[str, Path], indexes: Sequence[Index]) -> Path:
     """The folder with the verified pairs of all these corpora, and with what is indexed."""
     corpora = list(roots.values())
     return linked(corpora, indexes) if len(corpora) > 1 or indexes else corpora[0]
+
+
+def contained_of(roots: dict[str, Path]) -> Path:
+    """The folder that says which documents of all these corpora hold which."""
+    corpora = list(roots.values())
+    return linked_contained(corpora) if len(corpora) > 1 else corpora[0]
 
 
 def _claims(mixture: Mixture, rows: pa.Table) -> np.ndarray:

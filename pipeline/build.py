@@ -9,6 +9,7 @@ meets in GroupByKey as part numbers; the packed key files stay where they are.
            -> across (by partition) -> signals and edits of what stands in several documents
            -> forest (by partition) -> components -> candidates -> pairs (by partition)
            -> the stages of repeated substrings, where corpus.yaml asks for them
+           -> where asked for, what is contained in what: see transforms/contained.py
 """
 
 from __future__ import annotations
@@ -54,12 +55,13 @@ def build(pipeline: beam.Pipeline, job: Job, lanes: int | None = None) -> None:
     listed = joined | "Parts to shingle" >> AllShards(job, "candidates", lanes)
     shingled = listed | "Candidates" >> beam.Map(_part, job, "candidates").with_output_types(Shard)
     paired = shingled | "Join pairs" >> Join(job, "pairs")
-    _ = _with_substrings(paired, job, lanes)
+    _ = _with_others(paired, job, lanes)
 
 
-def _with_substrings(before: beam.PCollection, job: Job, lanes: int | None) -> beam.PCollection:
-    """Joins wait for all parts, what stands between two of them goes part by part."""
-    for stages in _runs(job.substrings):
+def _with_others(before: beam.PCollection, job: Job, lanes: int | None) -> beam.PCollection:
+    """What corpus.yaml may ask for: joins wait for all parts, what stands between two of them goes
+    part by part."""
+    for stages in _runs((*job.contained[1:], *job.substrings)):
         if stages[0] in JOINS:
             before |= f"Join {stages[0]}" >> Join(job, stages[0])
             continue

@@ -42,6 +42,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "exact": ("content_hash",),
     "folded": ("folded_hash", "content_hash"),
     "near": ("content_hash",),
+    "contained": ("content_hash",),  # after that as near copies: whom it holds is not looked for
     "semantic": ("content_hash",),  # after that as near copies: an index has no embeddings
 }
 AGAIN = "copy it again, or make it again with `assay dedup index`"

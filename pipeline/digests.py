@@ -44,6 +44,7 @@ def table_digests(root: Path) -> dict[str, dict[str, Any]]:
     for table in aligned:
         digests[table] = digest(_with_ids(root, table))
     plain = [*PLAIN, *(["substrings"] if "substrings" in found["signals"] else [])]
+    plain += ["contained"] if found["settings"]["near"].get("containment") is not None else []
     for table in (*plain, *(f"edits/{name}" for name in found.get("edits", ()))):
         digests[table] = digest(map(_columns, _batches(part_paths(root, table))))
     held = root / "heldout" / "documents.parquet"

@@ -94,6 +94,16 @@ def inspect(root: Path, what: str) -> Row:
             "cluster": _rows(
                 connection, "select * from clusters where content_hash = ?", [content]
             ),
+            "holders": _rows(
+                connection,
+                "select other as content_hash, containment, any_value(d.id) as id, "
+                "any_value(d.url) as url, any_value(left(d.text, 100)) as excerpt from (select "
+                "case when c.content_hash = $1 then holder else c.content_hash end as other, "
+                "containment from contained c where c.content_hash = $1 or holder = $1 and "
+                "num_shingles = holder_shingles) join documents d on d.content_hash = other "
+                "group by all order by containment desc, other",
+                [content],
+            ),
             "heldout": _rows(
                 connection,
                 "select set, h.content_hash, m.jaccard, m.containment from heldout_matches m "

@@ -49,7 +49,7 @@ def linked(roots: Sequence[Path], indexes: Sequence[Index] = ()) -> Path:
         CorpusError: a file of a corpus is damaged, or is changing.
     """
     folder = folder_of(roots, indexes)
-    if _stands(folder):
+    if stands(folder):
         return folder
     shutil.rmtree(folder, ignore_errors=True)
     settings = Near(**manifest(roots[0])["settings"]["near"])
@@ -59,9 +59,9 @@ def linked(roots: Sequence[Path], indexes: Sequence[Index] = ()) -> Path:
         sum(manifest(root)["stages"]["ingest"]["totals"]["bytes"] for root in roots)
         + sum(group.text_bytes for index in indexes for group in index.groups)
     )
-    with _attempt(folder) as at:
+    with attempt(folder) as at:
         numbers = list(range(len(parts) + len(indexed)))
-        each(functools.partial(_link, at), list(enumerate(parts)), "linked")
+        each(functools.partial(link, at, signed.part_files), list(enumerate(parts)), "linked")
         each(functools.partial(copy_index_parts.unpack, at), indexed, "unpacked")
         for number, (index, place, there) in enumerate(groups):
             planted = near_join.forest_output(at, num + number)
@@ -76,15 +76,20 @@ def linked(roots: Sequence[Path], indexes: Sequence[Index] = ()) -> Path:
         each(shingle, numbers, "shingled")
         verify = functools.partial(near_join.verify, at, settings, numbers, num=num)
         each(verify, list(range(num)), "verified")
-        for links in ("joins", "documents", "indexed"):
-            shutil.rmtree(at / links, ignore_errors=True)
-        files = {str(path.relative_to(at)): file_hash(path) for path in sorted(at.rglob("part-*"))}
-        made = {"format": FORMAT_VERSION, "settings": {"near": settings.model_dump()}}
-        write_sealed(at / "corpus.json", made | {"files": files})
+        seal(at, settings)
     return folder
 
 
-def _stands(folder: Path) -> bool:
+def seal(at: Path, settings: Near) -> None:
+    """What is left when all is done: the tables that readers ask, and what vouches for them."""
+    for links in ("joins", "documents", "copies", "indexed"):
+        shutil.rmtree(at / links, ignore_errors=True)
+    files = {str(path.relative_to(at)): file_hash(path) for path in sorted(at.rglob("part-*"))}
+    known = {"format": FORMAT_VERSION, "settings": {"near": settings.model_dump()}}
+    write_sealed(at / "corpus.json", known | {"files": files})
+
+
+def stands(folder: Path) -> bool:
     """Is every file there, as it was written? What is not, is made again."""
     known = read_sealed(folder / "corpus.json")
     paths = {folder / name: value for name, value in known["files"].items()} if known else {}
@@ -110,10 +115,10 @@ def folder_of(roots: Sequence[Path], indexes: Sequence[Index] = ()) -> Path:
     return home(roots[0]) / FOLDER / fingerprint(joins, made_of, *([have] if have else []))
 
 
-def _link(at: Path, numbered: tuple[int, Part]) -> None:
+def link(at: Path, files: Callable[[Path, int], list[Path]], numbered: tuple[int, Part]) -> None:
     """The files of a part, under its number among all."""
     number, (root, part) = numbered
-    for real in signed.part_files(root, part):
+    for real in files(root, part):
         link = at / real.relative_to(home(root)).parent / part_name(number, real.suffix[1:])
         link.parent.mkdir(parents=True, exist_ok=True)
         link.symlink_to(real.resolve())
@@ -128,7 +133,7 @@ def each(work: Callable[[Any], Result], items: list[Any], done: str) -> list[Res
 
 
 @contextmanager
-def _attempt(folder: Path) -> Iterator[Path]:
+def attempt(folder: Path) -> Iterator[Path]:
     """A folder to write into, which appears as `folder` if the block ends well. Two may be at it:
     what they make is equal."""
     at = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")

@@ -12,7 +12,14 @@ from pipeline.staleness import fingerprints_of
 from pipeline.transforms.sweep import sweep
 
 # The last steps of a part before a join, and of all.
-ENDS = ("nominees", "candidates", "extensions", "signals/substrings")
+ENDS = (
+    "nominees",
+    "candidates",
+    "contained_hits",
+    "contained_shingles",
+    "extensions",
+    "signals/substrings",
+)
 
 
 def run_part(job: Job, name: str, shard: Shard) -> Shard:

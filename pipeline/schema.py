@@ -181,6 +181,26 @@ SUBSTRINGS = pa.schema(
 )
 
 SUBSTRING = "substring"  # kind of the edits that they become
+# Verified: of the shingles of a content this share stands in another one, which has no fewer.
+CONTAINED = pa.schema(
+    [
+        ("content_hash", HASH),
+        ("holder", HASH),
+        ("containment", pa.float32()),
+        ("num_shingles", pa.int32()),
+        ("holder_shingles", pa.int32()),
+    ]
+)
+
+# On the way there (dedup/containment.py): of each document its shingles, 0 where another one of the
+# part has the same content, and the first 64 bits of its content hash; the filter of all keys;
+# documents that may stand one in another; the shingles of those that are compared.
+SIZES = pa.schema([("num_shingles", pa.uint32()), ("lot", pa.uint64())])
+KEY_FILTER = pa.schema([("word", pa.uint64())])
+PROPOSALS = pa.schema(
+    [("inner", pa.uint64()), ("outer", pa.uint64()), ("cold", pa.uint16()), ("hot", pa.uint16())]
+)
+COMPARED = pa.schema([("content_hash", HASH), ("shingles", pa.large_list(pa.uint64()))])
 
 # Frozen held-out documents, with their text: an evaluation needs nothing else.
 HELDOUT = pa.schema(

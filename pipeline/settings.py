@@ -58,6 +58,11 @@ class Near(Settings):
     bands: int = Field(default_factory=lambda near: _chosen(near)[0], ge=1)  # 21 at .8 of 128
     rows: int = Field(default_factory=lambda near: _chosen(near)[1], ge=1)  # 6
 
+    # Share of a text's shingles that stand in a longer one, from which it is contained: asked for
+    # by `unique: contained`. None: not looked for, since all texts are read twice for it. .9 is
+    # usual; what it finds, and what it costs: docs/dedup.md, Contained
+    containment: float | None = Field(None, ge=0.5, le=1)
+
     @model_validator(mode="after")
     def _fits(self) -> Near:
         if self.bands * self.rows > self.permutations:

@@ -14,18 +14,19 @@ from pipeline.corpus import fetched, manifest
 from pipeline.files import part_name, part_number, read_sealed
 from pipeline.finished import home
 from pipeline.settings import Near
-from pipeline.transforms import near
+from pipeline.transforms import contained, near
 from pipeline.whole import require_whole, vouched
 
 
 def require_alike(roots: Sequence[Path]) -> dict[str, Any]:
-    """The settings of `near` that these corpora share.
+    """The settings of `near` that these corpora share, all that near duplicates depend on.
 
     Raises:
         ConfigError: they do not, or were signed by different versions.
     """
     first = roots[0]
-    settings: dict[str, Any] = manifest(first)["settings"]["near"]
+    settings: dict[str, Any] = dict(manifest(first)["settings"]["near"])
+    settings.pop("containment", None)  # of another level: linked_contained.py
     for other in roots[1:]:
         theirs = manifest(other)["settings"]["near"]
         remedy = "prepare one of them again, or use `unique: exact`"
@@ -78,6 +79,12 @@ def part_files(root: Path, part: int) -> list[Path]:
     """Band keys, sketches, copy hashes and documents of a part, whole."""
     signed = _whole(root, "signatures", part, near.sign_outputs(root, part))
     return [*signed, *_whole(root, "ingest", part, [root / "documents" / part_name(part)])]
+
+
+def contained_files(root: Path, part: int) -> list[Path]:
+    """Keys and sizes of what may be contained in what, and documents of a part, whole."""
+    keys = _whole(root, "contained_keys", part, contained.key_outputs(root, part))
+    return [*keys, *_whole(root, "ingest", part, [root / "documents" / part_name(part)])]
 
 
 def components_file(root: Path) -> Path:

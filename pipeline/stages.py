@@ -21,6 +21,8 @@ from pipeline.tokenizer_engines import Engine
 from pipeline.transforms import (
     across,
     across_edits,
+    contained,
+    contained_join,
     decontaminate,
     edit,
     heldout,
@@ -63,7 +65,8 @@ class Job:
         by_text = [name for name in (*measured, *edited) if name not in PART_STAGES]
         met = ("pieces",) if self.settings.across.units else ()
         repeated = ("stretches",) if self.substrings else ()
-        return (*by_text, "tokens", "signatures", "matches", *met, *repeated)
+        keyed = self.contained[:1]
+        return (*by_text, "tokens", "signatures", *keyed, "matches", *met, *repeated)
 
     @property
     def across(self) -> tuple[str, ...]:
@@ -85,16 +88,22 @@ class Job:
     @property
     def part_stages(self) -> tuple[str, ...]:
         """All stages that go part by part."""
-        joined = (name for name in self.substrings if name not in JOINS)
+        others = (*self.contained[1:], *self.substrings)
+        joined = (name for name in others if name not in JOINS)
         return (*FIRST, *self.sweep, *self.across, "candidates", *joined)
 
     @property
     def stages(self) -> tuple[str, ...]:
         """All stages and joins, in order."""
-        near_duplicates = ("forest", "components", "candidates", "pairs")
+        near_duplicates = ("forest", "components", "candidates", "pairs", *self.contained[1:])
         across = ("across", *self.across) if self.across else ()
         swept = (*FIRST, "heldout", *self.chosen, *self.sweep)
         return (*swept, *across, *near_duplicates, *self.substrings)
+
+    @property
+    def contained(self) -> tuple[str, ...]:
+        """What finds documents inside others, in order: the first in the sweep."""
+        return CONTAINED if self.settings.near.containment is not None else ()
 
     @property
     def chosen(self) -> tuple[str, ...]:
@@ -176,6 +185,15 @@ def _partitions(job: Job) -> int:
 
 
 FIRST = ("ingest", "signals/language", "nominees")  # of a part, before held-out sets are chosen
+CONTAINED = (
+    "contained_keys",
+    "contained_filter",
+    "contained_hits",
+    "contained_proposals",
+    "contained_candidates",
+    "contained_shingles",
+    "contained",
+)
 
 TEXT_STAGES: dict[str, TextStage] = {  # and those of FAMILIES that corpus.yaml asks for
     "tokens": TextStage(
@@ -188,6 +206,11 @@ TEXT_STAGES: dict[str, TextStage] = {  # and those of FAMILIES that corpus.yaml 
         lambda job, part: near.sign_outputs(job.root, part),
         lambda job, part: near.sign(job.root, job.settings.near, part),
         lambda job: ("url",),
+    ),
+    "contained_keys": TextStage(
+        ("ingest",),
+        lambda job, part: contained.key_outputs(job.root, part),
+        lambda job, part: contained.find_keys(job.root, part),
     ),
     "matches": TextStage(
         ("ingest", "heldout"),
@@ -299,6 +322,16 @@ PART_STAGES: dict[str, PartStage] = {
         lambda job, part: near.shingle_outputs(job.root, part),
         lambda job, shard: near.shingle(job.root, job.settings.near, shard.part, _partitions(job)),
     ),
+    "contained_hits": PartStage(
+        ("ingest", "contained_keys", "contained_filter"),
+        lambda job, part: contained.hit_outputs(job.root, part),
+        lambda job, shard: contained.find_hits(job.root, job.settings.near, shard.part),
+    ),
+    "contained_shingles": PartStage(
+        ("ingest", "contained_candidates"),
+        lambda job, part: contained.shingle_outputs(job.root, part),
+        lambda job, shard: contained.shingle(job.root, job.settings.near, shard.part),
+    ),
 }
 
 PART_STAGES |= {
@@ -370,6 +403,36 @@ JOINS: dict[str, Join] = {
         ("candidates",),
         lambda job, partition: near_join.verify_outputs(job.root, partition),
         lambda job, partition: near_join.verify(
+            job.root, job.settings.near, job.parts, partition, _partitions(job)
+        ),
+    ),
+    "contained_filter": Join(
+        lambda _: 1,
+        ("contained_keys",),
+        lambda job, _: [contained.filter_output(job.root)],
+        lambda job, _: contained_join.make_filter(job.root, job.parts),
+    ),
+    "contained_proposals": Join(
+        _partitions,
+        ("contained_keys", "contained_hits"),
+        lambda job, partition: [contained_join.proposals_output(job.root, partition)],
+        lambda job, partition: contained_join.propose(
+            job.root, job.parts, partition, _partitions(job)
+        ),
+    ),
+    "contained_candidates": Join(
+        lambda _: 1,
+        ("contained_keys", "contained_proposals"),
+        lambda job, _: contained.candidate_outputs(job.root),
+        lambda job, _: contained_join.join(
+            job.root, job.settings.near, job.parts, _partitions(job)
+        ),
+    ),
+    "contained": Join(
+        _partitions,
+        ("contained_candidates", "contained_shingles"),
+        lambda job, partition: [contained_join.verify_output(job.root, partition)],
+        lambda job, partition: contained_join.verify(
             job.root, job.settings.near, job.parts, partition, _partitions(job)
         ),
     ),

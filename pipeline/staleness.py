@@ -83,6 +83,16 @@ def make_job(
         size = settings.substrings.size
         own |= dict.fromkeys(("stretches", "extensions", "substrings"), ("substrings", size))
         own |= dict.fromkeys(("grouped_stretches", "grouped_extensions"), ("substrings_join", []))
+    if near["containment"] is not None:
+        own |= {
+            "contained_keys": ("contained", [near["ngram"], folding]),
+            "contained_filter": ("contained_join", []),
+            "contained_hits": ("contained", []),
+            "contained_proposals": ("contained_join", []),
+            "contained_candidates": ("contained_join", near["containment"]),
+            "contained_shingles": ("contained", []),
+            "contained": ("contained_join", near["containment"]),
+        }
     for group, measured in groups(settings).items():
         own[f"signals/{group}"] = ("measure", _finder(measured))
     for name, edited in editors(settings).items():
@@ -112,7 +122,7 @@ def signature_print(near: Near) -> str:
 
 
 def _signing(near: Near) -> list[Any]:
-    return [near.model_dump(exclude={"threshold"}), _folding()]
+    return [near.model_dump(exclude={"threshold", "containment"}), _folding()]
 
 
 def _folding() -> list[str]:

@@ -1,4 +1,5 @@
-"""Which contents of a corpus stay when its near duplicates go, for any order of preference.
+"""Which contents of a corpus stay when its near duplicates go, for any order of preference; and of
+these, which stay when what others hold goes.
 
 A content stays unless one that stays before it forms a verified pair with it. Clusters up to
 dedup.clusters.MAX_STORED members have all their pairs on disk; larger ones have shingles, and are
@@ -27,15 +28,51 @@ from pipeline.forgotten import near_copies
 def near_unique(root: Path, contents: pa.Array) -> npt.NDArray[np.bool_]:
     """Mask of the `contents` (schema.HASH, distinct, the most preferred first) that stay."""
     num = len(contents)
-    pairs = _read(root, "pairs", schema.PAIRS)
-    first, second = (pc.index_in(pairs[name], value_set=contents) for name in ("a", "b"))
-    both = pc.and_(first.is_valid(), second.is_valid())
-    left, right = (np.asarray(side.filter(both)).astype(np.int64) for side in (first, second))
+    _, left, right = _among(_read(root, "pairs", schema.PAIRS), contents)
     keep = keep_unique(np.arange(num), left, right, num)
     for places, shingles in _large_clusters(root, contents):
         threshold = manifest(root)["settings"]["near"]["threshold"]
         keep[places] = keep_unique_by_shingles(np.argsort(places), *_sets(shingles), threshold)
     return keep
+
+
+def outermost(root: Path, contents: pa.Array) -> npt.NDArray[np.bool_]:
+    """Mask of the `contents`, as of `near_unique`, that stay when those go that another one holds.
+
+    The same rule, walked from the longest on: a text stays unless one that stays holds it. So a
+    page never goes for a notice that it shows, however much the notice is preferred.
+    """
+    num = len(contents)
+    pairs, inner, outer = _among(_read(root, "contained", schema.CONTAINED), contents)
+    sizes = np.zeros(num, np.int64)
+    sizes[inner] = np.asarray(pairs["num_shingles"])
+    sizes[outer] = np.asarray(pairs["holder_shingles"])
+    return keep_unique(np.argsort(-sizes, kind="stable"), inner, outer, num)
+
+
+def holders(root: Path, content: bytes) -> dict[bytes, float]:
+    """The contents that hold a content, and how much of it; of equal ones, each holds the other."""
+    pairs, name = _read(root, "contained", schema.CONTAINED), pa.scalar(content, schema.HASH)
+    equal = pairs.filter(pc.equal(pairs["num_shingles"], pairs["holder_shingles"]))
+    found: dict[bytes, float] = {}
+    for table, inside, outside in (
+        (pairs, "content_hash", "holder"),
+        (equal, "holder", "content_hash"),
+    ):
+        mine = table.filter(pc.equal(table[inside], name))
+        shares = mine["containment"].to_pylist()
+        found |= dict(zip(mine[outside].to_pylist(), shares, strict=True))
+    return found
+
+
+def _among(
+    pairs: pa.Table, contents: pa.Array
+) -> tuple[pa.Table, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The pairs of which both sides are asked for, and the places of these in `contents`."""
+    left, right = (pc.index_in(side, value_set=contents) for side in pairs.columns[:2])
+    both = pc.and_(left.is_valid(), right.is_valid())
+    places = (np.asarray(side.filter(both)).astype(np.int64) for side in (left, right))
+    return pairs.filter(both), *places
 
 
 def partners(root: Path, content: bytes, others: Sequence[bytes]) -> dict[bytes, float]:

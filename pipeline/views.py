@@ -31,7 +31,7 @@ from pipeline.relations import (
 from pipeline.syntax import quoted, text_literal
 from pipeline.totals import costs, shards, stages, timings
 
-DERIVED = ("heldout", "duplicate", "near_duplicate", "cluster_size", "kept")
+DERIVED = ("heldout", "duplicate", "near_duplicate", "contained", "cluster_size", "kept")
 
 
 def documents(corpus: Corpus) -> str:
@@ -141,18 +141,54 @@ def _near_duplicate(corpus: Corpus) -> tuple[str, str]:
         return "", "null::boolean"
     from pipeline.unique import near_unique  # loads numba: 0.5 s, for this column alone
 
-    held = _held_contents(corpus)
     clusters = corpus.table("clusters", schema.CLUSTERS)
-    walk = corpus.connection.sql(
-        f"select content_hash from {clusters} where content_hash not in ({held}) "
-        f"and content_hash not in ({corpus.forgotten(all_calls=True)}) order by all"
-    ).to_arrow_table()
-    contents = walk["content_hash"].cast(schema.HASH).combine_chunks()
+    contents = _walk(corpus, f"select content_hash from {clusters}")
     dropped = contents.filter(pa.array(~near_unique(corpus.root, contents)))
-    corpus.connection.register("near dropped", pa.table({"content_hash": dropped}))
+    return _dropped(corpus, "near dropped", dropped)
+
+
+def _contained(corpus: Corpus) -> tuple[str, str]:
+    """A content that stays among near duplicates, but another one that does holds it. NULL where
+    the corpus was made without looking for that."""
+    if not _is_looked_for(corpus):
+        return "", "null::boolean"
+    from pipeline.unique import near_unique, outermost
+
+    clusters = corpus.table("clusters", schema.CLUSTERS)
+    pairs = corpus.table("contained", schema.CONTAINED)
+    contents = _walk(
+        corpus,
+        f"select content_hash from {clusters} union select content_hash from {pairs} "
+        f"union select holder from {pairs}",
+    )
+    contents = contents.filter(pa.array(near_unique(corpus.root, contents)))
+    dropped = contents.filter(pa.array(~outermost(corpus.root, contents)))
+    return _dropped(corpus, "contained dropped", dropped)
+
+
+def _is_looked_for(corpus: Corpus) -> bool:
+    """What holds what; where it was, in an earlier state of the corpus, the table may still be
+    there."""
+    return corpus.manifest["settings"]["near"].get("containment") is not None
+
+
+def _walk(corpus: Corpus, contents: str) -> pa.Array:
+    """Of what this SELECT gives, contents that may stay, in their order."""
+    walk = corpus.connection.sql(
+        f"select content_hash from ({contents}) where content_hash not in "
+        f"({_held_contents(corpus)}) and content_hash not in ({corpus.forgotten(all_calls=True)}) "
+        "order by all"
+    ).to_arrow_table()
+    return walk["content_hash"].cast(schema.HASH).combine_chunks()
+
+
+def _dropped(corpus: Corpus, name: str, contents: pa.Array) -> tuple[str, str]:
+    """A join and a column: is the content of a document among these?"""
+    corpus.connection.register(name, pa.table({"content_hash": contents}))
+    found = quoted(f"{name} contents")
     return (
-        'left join "near dropped" as near on near.content_hash = d.content_hash',
-        "near.content_hash is not null",
+        f"left join {quoted(name)} as {found} on {found}.content_hash = d.content_hash",
+        f"{found}.content_hash is not null",
     )
 
 
@@ -180,6 +216,7 @@ DERIVATIONS: Mapping[str, Callable[[Corpus], tuple[str, str]]] = {  # -> (join, 
     "heldout": _heldout,
     "duplicate": _duplicate,
     "near_duplicate": _near_duplicate,
+    "contained": _contained,
     "cluster_size": _cluster_size,
 }
 
@@ -231,6 +268,11 @@ def edits(corpus: Corpus) -> str:
     )
 
 
+def contained(corpus: Corpus) -> str:
+    pairs = _plain("contained", schema.CONTAINED)(corpus)
+    return pairs if _is_looked_for(corpus) else f"{pairs} where false"
+
+
 STANDARD_VIEWS: Mapping[str, View] = {
     "documents": documents,
     "rejects": _plain("rejects", schema.REJECTS),
@@ -238,6 +280,7 @@ STANDARD_VIEWS: Mapping[str, View] = {
     "pairs": _plain("pairs", schema.PAIRS),
     "clusters": _plain("clusters", schema.CLUSTERS),
     "substrings": _plain("substrings", schema.SUBSTRINGS),
+    "contained": contained,
     "heldout": _plain("heldout/documents", schema.HELDOUT),
     "heldout_matches": _plain("heldout/matches", schema.HELDOUT_MATCHES),
     "evaluation_items": _plain("contamination/items", schema.EVALUATION_ITEMS),

@@ -24,7 +24,7 @@ from mixtures.packing import measure
 from mixtures.select import select, used_corpora
 from mixtures.spec import load_mixture
 from mixtures.tokens import tokens_fingerprint
-from pipeline import linked, objects, publish, store, timings
+from pipeline import linked, linked_contained, objects, publish, store, timings
 from pipeline.amounts import counted
 from pipeline.corpus import CorpusError, locked, manifest
 from pipeline.files import read_sealed
@@ -42,6 +42,7 @@ TABLES = (
     "copies",
     "pairs",
     "clusters",
+    "contained",
     "joins",
 )
 EXAMPLE = """examples:
@@ -175,6 +176,7 @@ def _linked(root: Path, found: Inventory) -> list[tuple[Path, str]]:
             known = load_mixture(mixture)
             roots, indexes = [*used_corpora(known).values()], indexes_of(known)
             meant.add(linked.folder_of(roots, indexes).name)
+            meant.add(linked_contained.folder_of(roots).name)
     return [
         (path, "near copies across corpora that no mixture means")
         for path in sorted((root / linked.FOLDER).glob("[!.]*"))

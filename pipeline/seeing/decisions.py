@@ -86,6 +86,9 @@ def verdict(found: Row) -> list[str]:
         lines.append(f"out when copies are collapsed: an exact copy of {first}")
     if row["near_duplicate"]:
         lines.append(f"out when near duplicates go: {_near(found)}")
+    if row["contained"]:
+        others = ", ".join(item["id"] for item in found["holders"][:3])
+        lines.append(f"out when what longer documents hold goes: it stands in {others}")
     lines = lines or ["in: not held out, not a copy"]
     if not row["languages"]["pass"]:
         lines.append(f"out of languages.pass: {row['lang']}, score {row['lang_score']:.4g}")

@@ -13,7 +13,7 @@ MAX_OTHERS = 10  # that are found so too
 SHOWN_CHARS = 2_000  # of the text on a screen; --json gives all
 SHOWN_EDITS = 12  # of a stage
 SHOWN_OF_EDIT = 60  # characters
-TABLES = ("copies", "pairs", "cluster", "heldout", "also_found")
+TABLES = ("copies", "pairs", "cluster", "holders", "heldout", "also_found")
 
 
 def show(found: Row) -> None:

@@ -139,6 +139,15 @@ def _candidates(root: Path, near: Near, part: int) -> pa.RecordBatch:
     first, last = np.searchsorted(docs, np.array([part << 32, (part + 1) << 32], np.uint64))
     rows = (docs[first:last] & ROW).astype(np.int64)
     labels = labels[first:last]
+    found = sets_of(root, near.ngram, part, rows)
+    batch = pa.RecordBatch.from_arrays([pa.array(labels), *found], schema=schema.CANDIDATES)
+    return batch.filter(batch["shingles"].is_valid())  # null: an index did not keep the document
+
+
+def sets_of(
+    root: Path, ngram: int, part: int, rows: npt.NDArray[np.int64]
+) -> tuple[pa.Array, pa.LargeListArray]:
+    """Content hashes and shingles of these rows of a part, ascending."""
     indexed = indexed_path(root, part)
     documents = pq.ParquetFile(indexed if indexed.exists() else root / "documents" / indexed.name)
     contents = [pa.array([], schema.HASH)]
@@ -153,10 +162,8 @@ def _candidates(root: Path, near: Near, part: int) -> pa.RecordBatch:
                 sets.append(column(documents, i, "shingles").cast(SETS).take(chosen))
             else:
                 texts = column(documents, i, "text").take(chosen).fill_null("")  # null: forgotten
-                hashes, offsets = shingles(texts, near.ngram)
+                hashes, offsets = shingles(texts, ngram)
                 sets.append(pa.LargeListArray.from_arrays(pa.array(offsets), pa.array(hashes)))
             contents.append(column(documents, i, "content_hash").take(chosen))
         begin = end
-    columns = [pa.array(labels), pa.concat_arrays(contents), pa.concat_arrays(sets)]
-    batch = pa.RecordBatch.from_arrays(columns, schema=schema.CANDIDATES)
-    return batch.filter(batch["shingles"].is_valid())  # null: an index did not keep the document
+    return pa.concat_arrays(contents), pa.concat_arrays(sets)

@@ -57,11 +57,12 @@ def compared(study: Study, records: Records) -> Section:
 def chosen(study: Study) -> Section:
     """From the documents that each source asks for to those that an arm trains on."""
     rows, heldout, seen = [], [], []
+    removed = ("copies", "near", "contained")
     for arm in study.settings.arms:
         plan = read_json(study.runs_of(arm)[0].folder / "plan.json")
         heldout.append(f"{arm} {plan['heldout']:,}")
         for source in plan["sources"]:
-            counts = (source[key] for key in ("claimed", "copies", "near", "documents"))
+            counts = (source.get(key, 0) for key in ("claimed", *removed, "documents"))
             share = source["epochs"]
             seen.append(share)
             rows.append(
@@ -76,15 +77,16 @@ def chosen(study: Study) -> Section:
     return Section(
         "What each arm trains on",
         text=(
-            "Selected: what “where” asks for. Copies and near duplicates of a text that stays are "
-            "removed when the arm asks for it. Seen: how much of its unique tokens a run goes "
-            "through. Held-out text, and all copies of it, is never trained on and not in these "
-            f"counts; “where” asked for so many held-out documents: {', '.join(heldout)}.",
+            "Selected: what “where” asks for. Copies and near duplicates of a text that stays, and "
+            "what it contains, are removed when the arm asks for it. Seen: how much of its unique "
+            "tokens a run goes through. Held-out text, and all copies of it, is never trained on "
+            "and not in these counts; “where” asked for so many held-out documents: "
+            f"{', '.join(heldout)}.",
         ),
         table=Table(
-            ("arm", "source", "selected", "copies", "near", "documents", "unique tokens", "seen"),
+            ("arm", "source", "selected", *removed, "documents", "unique tokens", "seen"),
             tuple(rows),
-            frozenset({2, 3, 4, 5, 6, 7}),
+            frozenset({2, 3, 4, 5, 6, 7, 8}),
         ),
         after=_rare_copies(study, seen),
     )
