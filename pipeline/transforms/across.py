@@ -40,7 +40,7 @@ def join(root: Path, across: Across, parts: list[int], partition: int, num: int)
     place (part << 32 | record), in how many, and whether this one is kept."""
     parts = sorted(parts)
     counted = distinct.count(
-        distinct.Records(keys.high, keys.low, contents)
+        distinct.Records(keys.high.copy(), keys.low.copy(), contents)  # lets go of the file
         for keys, contents, _ in _slices(root, parts, partition, num)
     )
     enough = counted.num >= _least(across)[pieces.unit_of(counted.low)]

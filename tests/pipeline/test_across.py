@@ -3,10 +3,13 @@ any parts, partitions and order of inputs."""
 
 from __future__ import annotations
 
+import gzip
+import json
+import os
 import random
 import re
 from collections import defaultdict
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +34,7 @@ from pipeline.settings import UNITS, Across, CorpusSettings, SiteLines
 from pipeline.transforms import across, across_edits, pieces
 from pipeline.transforms.sweep import sweep
 
+SAMPLE = os.environ.get("ASSAY_SAMPLE")
 Span = tuple[int, int]  # characters of a text
 Told = dict[str, tuple[list[Span], list[Span]]]  # text -> what was found in it, and what goes
 
@@ -331,17 +335,35 @@ def test_equal_to_the_definition(
     num: int,
     pick: random.Random,
 ) -> None:
-    where = {t: ("a.com", "b.c.com", "")[len(t) % 3] for t in texts}
     pick.shuffle(texts)
+    compare(tmp_path_factory.mktemp("any"), texts, num_parts, num)
+
+
+@pytest.mark.skipif(SAMPLE is None, reason="ASSAY_SAMPLE is not set")
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_equal_to_the_definition_on_real_text(tmp_path: Path, language: str) -> None:
+    with gzip.open(f"{SAMPLE}/{language}.jsonl.gz", "rt", encoding="utf-8") as file:
+        texts = [json.loads(line)["text"] or "" for line in islice(file, 0, None, 20)]
+    compare(tmp_path, [text for text in texts if len(text) < 20_000][:400], 3, 2)
+
+
+def compare(root: Path, texts: list[str], num_parts: int, num: int) -> None:
+    """What the stages say of these texts with what the definition says."""
+    where = {t: ("a.com", "b.c.com", "")[len(t) % 3] for t in texts}
     parts = [texts[part::num_parts] for part in range(num_parts)]
-    told = run(tmp_path_factory.mktemp("any"), parts, EVERY, num, domain=lambda t: where[t] or None)
+    told = run(root, parts, EVERY, num, domain=lambda t: where[t] or None)
+    by_text = {row["text"]: row for row in told["signals"]}
+    edits: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+    for unit in UNITS:
+        for edit in told[unit]:
+            edits[unit, edit["text"]].append(edit)
     sites = {t: site(host) if host else "" for t, host in where.items()}
     for unit in UNITS:
         for text, (found, gone) in defined(texts, unit, EVERY, sites).items():
-            signals = next(row for row in told["signals"] if row["text"] == text)
-            assert signals[f"num_{unit}"] == len(found), (unit, text)
-            assert len({e["start"] for e in told[unit] if e["text"] == text}) == len(gone)
-            assert after(text, told[unit]) == without(text, gone)
+            assert by_text[text][f"num_{unit}"] == len(found), (unit, text)
+            mine = edits[unit, text]
+            assert len({edit["start"] for edit in mine}) == len(gone), (unit, text)
+            assert after(text, mine) == without(text, gone)
 
 
 def test_any_parts_partitions_and_order_say_the_same(tmp_path: Path) -> None:
