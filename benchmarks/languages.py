@@ -27,7 +27,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from filters.kept_languages import thresholds
+from filters.kept_languages import SHORT, SHORT_CHARS, thresholds
 from filters.language import codes, measure
 from filters.segments import Texts
 from pipeline.readers import Piece, Record
@@ -99,7 +99,8 @@ def table(found: Iterator[Document], wrong: str) -> Iterator[dict[str, Any]]:
             right = row["lang"] not in OURS if lang == "other" else row["lang"] == lang
             name = source, lang if lang in OURS else "others", "Hant" if _is_hant(hint) else ""
             counts = rows.setdefault(name, {"all": Counter(), "wrong": Counter()})
-            passes = right and row["lang_score"] >= least[row["lang"]]
+            short = SHORT if len(text) < SHORT_CHARS else {}
+            passes = right and row["lang_score"] >= short.get(row["lang"], least[row["lang"]])
             counts["all"].update({"documents": 1, "right": right, "kept": passes})
             counts["all"][row["lang_variant"]] += 1
             if not right:

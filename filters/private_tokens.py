@@ -38,6 +38,14 @@ TOKENS = {
     "aws_secret_": 3,
     "AWS_SECRET_": 3,
     "-----BEGIN": 5,
+    "AccountKey=": 7,
+    "AccessKey=": 6,
+    "GOCSPX-": 5,
+    "SG.": 1,
+    "dop_v1_": 4,
+    "whsec_": 5,
+    "dckr_pat_": 4,
+    "shpat_": 5,
 }
 _TOKENS = padded(list(TOKENS), 12)
 _TOKEN_LENGTHS = np.array([len(token) for token in TOKENS])

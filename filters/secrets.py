@@ -26,8 +26,14 @@ _TOKEN = re.compile(
             rb"xapp-[A-Za-z0-9-]{20,251}",
             rb"eyJ[A-Za-z0-9_-]{8,4000}\.eyJ[A-Za-z0-9_-]{8,4000}\.[A-Za-z0-9_-]{8,4000}",  # JWT
             # OpenAI, Anthropic; with a digit, which a CSS class seldom has
-            rb"sk-(?:proj-|ant-[a-z0-9]{1,8}-)?(?=[A-Za-z_-]{0,250}\d)[A-Za-z0-9_-]{32,251}",
+            rb"sk-(?:proj-|svcacct-|admin-|ant-[a-z0-9]{1,8}-)?(?=[A-Za-z_-]{0,250}\d)[A-Za-z0-9_-]{32,251}",
             rb"[sr]k_live_[A-Za-z0-9]{16,251}",  # Stripe
+            rb"whsec_[A-Za-z0-9+/]{32,251}",  # Stripe, of a webhook
+            rb"GOCSPX-[A-Za-z0-9_-]{28}",  # Google, OAuth client
+            rb"SG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}",  # SendGrid
+            rb"dop_v1_[a-f0-9]{64}",  # DigitalOcean
+            rb"dckr_pat_[A-Za-z0-9_-]{27}",  # Docker
+            rb"shpat_[a-fA-F0-9]{32}",  # Shopify
             rb"hf_[A-Za-z]{34}",  # Hugging Face
             rb"npm_[A-Za-z0-9]{36}",
             rb"pypi-AgEIcHlwaS5vcmc[A-Za-z0-9_-]{50,251}",
@@ -39,6 +45,11 @@ _AWS_SECRET = re.compile(
     rb"aws_secret_(?:access_)?key[\"']?\s{0,3}[=:]\s{0,3}[\"']?([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+])",
     re.I,
 )
+# Azure: of a storage account 64 bytes, of a service bus or a hub 32; the emulator's is published.
+_AZURE = re.compile(
+    rb"Acc(?:ountKey=([A-Za-z0-9+/]{86}==)|essKey=([A-Za-z0-9+/]{43}=))(?![A-Za-z0-9+/=])", re.I
+)
+_EMULATOR = b"Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq"
 _KEY = re.compile(
     rb"-----BEGIN ((?:[A-Z0-9]{1,12} ){0,3})PRIVATE KEY(?: BLOCK)?-----"
     rb"(?:(?:[^-]|-(?!----)){32,20000}-----END (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
@@ -56,6 +67,8 @@ def tokens(text: bytes, begin: int, end: int) -> Iterator[Span]:
         yield match.span()
     elif (match := _AWS_SECRET.match(text, begin)) and b"EXAMPLE" not in match[1]:
         yield match.span(1)
+    elif (match := _AZURE.match(text, begin)) and _EMULATOR not in match[0]:
+        yield match.span(match.lastindex or 0)
 
 
 def passwords(text: bytes, begin: int, end: int) -> Iterator[Span]:

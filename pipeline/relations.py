@@ -159,7 +159,7 @@ def _with_needs(
     for preset in presets:
         found |= {preset, "pass", *re.findall(r"\w+", expression(preset))}
     if LANGUAGES in names:
-        found |= READ_BY_LANGUAGES
+        found |= READ_BY_LANGUAGES | {"num_chars"}
     for name in names:
         found |= set(NEEDS.get(name, ()))
     if "flagged" in names and names & PLACES:
