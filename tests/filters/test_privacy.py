@@ -57,8 +57,9 @@ PRIVATE = {
             "AIza" + HEX[:35],
             "hf_" + "abcdefghijklmnopqrstuvwxyzABCDEFGH",
         ),
-        *("whsec_" + HEX[:32], "GOCSPX-" + HEX[:28], "dop_v1_" + HEX[:32] * 2, "sk_live_" + HEX[:24]),
-        *("SG." + HEX[:22] + "." + HEX[:32] + HEX[:11], "dckr_pat_" + HEX[:27], "shpat_" + HEX[:32]),
+        *("whsec_" + HEX[:32], "GOCSPX-" + HEX[:28], "dop_v1_" + HEX[:32] * 2),
+        *("SG." + HEX[:22] + "." + HEX[:32] + HEX[:11], "dckr_pat_" + HEX[:27]),
+        *("sk_live_" + HEX[:24], "shpat_" + HEX[:32]),
         *("gho_" + HEX[:36], "github_pat_" + HEX[:22] + "_" + HEX, "xapp-1-A0-" + HEX[:20]),
         *("sk-proj-" + HEX, "sk-svcacct-" + HEX, "sk-ant-api03-" + HEX, "rk_live_" + HEX[:24]),
         *("eyJhbGciOiJI." + "eyJzdWIiOiIxMjM." + "dozjgNryP4J3", "sk-" + HEX[:32], KEY),
@@ -132,7 +133,9 @@ def test_words_beside_decide_where_a_number_alone_does_not() -> None:
     assert found(azure) == [("secret", key)]
     key = "aB3/" * 10 + "aB3="
     assert found(f"Endpoint=sb://x/;SharedAccessKey={key}") == [("secret", key)]
-    emulator = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+    emulator = (
+        "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+    )
     assert found(f"AccountKey={emulator}") == found("AccountKey=<your key>") == []
     secret = "aBcDeFgHiJkLmNoPqRsTuVwXyZ0123456789/+ab"
     assert found(f'aws_secret_access_key = "{secret}"') == [("secret", secret)]
