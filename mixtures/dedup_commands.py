@@ -136,7 +136,7 @@ def _audit(options: argparse.Namespace) -> int:
     elif options.html is not None:
         with replacing(options.html) as temporary:
             temporary.write_text(shown.page(found), "utf-8")
-        print("\n".join([*shown.alarms(found), f"wrote {options.html}"]))
+        print("\n".join([*shown.figures(found), *shown.alarms(found), f"wrote {options.html}"]))
     else:
         print("\n".join(shown.told(found)))
     return 2 if options.strict and (found.warnings or found.wrong) else 0

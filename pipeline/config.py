@@ -83,10 +83,40 @@ def load(path: str | Path, model: type[Model]) -> Model:
         ) from None
     except OSError as error:
         raise ConfigError(disk.told(error) or f"{path}: {error.strerror}") from None
+    if isinstance(raw, dict) and (other := _other_kind(raw, model)):
+        raise ConfigError(f"{path}: {other}")
     if not isinstance(raw, dict):
         found = "nothing" if raw is None else type(raw).__name__
         raise ConfigError(f"{path}: expected `key: value` lines, found {found}")
     return check(raw, model, str(path))
+
+
+# Of each kind of file the keys that it must have, and what it is for.
+KINDS = {
+    "corpus.yaml": (("inputs", "tokenizer"), "`assay prepare` and `assay tokenizer train`"),
+    "mixture.yaml": (("corpora", "sources"), "`assay mix`, and what takes a mixture"),
+    "run.yaml": (("mixture", "model", "tokens"), "`assay train`"),
+    "study.yaml": (("question", "arms"), "`assay ablate`"),
+    "quality.yaml": (("positive", "negative"), "`assay classifier train`"),
+}
+
+
+def _other_kind(raw: Mapping[str, Any], model: type[Settings]) -> str:
+    """What is said of a file of another kind than the wanted one; "" where it may be that."""
+    known = set(_known_keys(model, ()))
+    for kind, (needed, verbs) in KINDS.items():
+        if set(needed) <= raw.keys() and not set(needed) <= known:
+            wanted = [k for k, (others, _) in KINDS.items() if set(others) <= known]
+            expected = f"; expected a {wanted[0]}, with {_listed(KINDS[wanted[0]][0])}"
+            return (
+                f"this is a {kind}, for {verbs}: it has {_listed(needed)}"
+                f"{expected if wanted else ''}"
+            )
+    return ""
+
+
+def _listed(keys: Sequence[str]) -> str:
+    return " and ".join(f"`{key}`" for key in keys)
 
 
 class _EachKeyOnce(yaml.SafeLoader):

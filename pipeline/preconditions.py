@@ -7,6 +7,7 @@ import difflib
 import importlib.util
 import re
 from collections.abc import Iterable
+from pathlib import Path
 
 from filters import classifier, language, lists, perplexity, url_lists
 from pipeline import evaluation_items, given, objects
@@ -37,6 +38,8 @@ def check(settings: CorpusSettings) -> None:
     """
     if settings.output is not None and objects.is_url(settings.output):
         objects.require_writable(settings.output)
+    elif settings.output is not None:
+        _require_own_folder(Path(settings.output))
     editors(settings)
     if next(iter(groups(settings))) != "language":
         raise ConfigError(
@@ -73,6 +76,15 @@ def check(settings: CorpusSettings) -> None:
         given.independent_version(settings.heldout)
     except OSError as error:
         raise ConfigError(f"key `heldout.independent`: {error}") from None
+
+
+def _require_own_folder(output: Path) -> None:
+    """No corpus in another: `assay gc` and `forget` of the outer one would go through its files."""
+    for folder in output.resolve().parents:
+        if (folder / "corpus.json").exists() or (folder / "inputs.json").exists():
+            raise ConfigError(
+                f"key `output`: {output} lies inside the corpus {folder}; name a folder beside it"
+            )
 
 
 def check_languages(languages: Iterable[str]) -> None:

@@ -15,6 +15,7 @@ from pipeline import (
     corpus,
     damage,
     disk,
+    evaluation_items,
     finished,
     forgotten,
     frozen,
@@ -99,6 +100,7 @@ def prepare(
             again,
             runner.workers,
         )
+        evaluation = evaluation_items.versions(settings.decontaminate)
         job = plan_job(root, settings, encoder, shards, limit, meanwhile=_beam)
         made = missing(job)
         if made or damaged or not _described(job):
@@ -123,7 +125,7 @@ def prepare(
             attached = attach.renew(root, job.parts)
             timings.write(root, sums.timings)
             tables = merged.renew(job, sums.hashes)
-            write_sealed(root / "corpus.json", _manifest(job, sums, attached, tables))
+            write_sealed(root / "corpus.json", _manifest(job, sums, attached, tables, evaluation))
             publish.finish(root)
         finished.drop(root)
         return Prepared(root, corpus.manifest(root), made, time.perf_counter() - began)
@@ -170,7 +172,11 @@ def _settings(job: Job) -> dict[str, Any]:
 
 
 def _manifest(
-    job: Job, sums: accounts.Accounts, attached: list[str], merged_tables: list[str]
+    job: Job,
+    sums: accounts.Accounts,
+    attached: list[str],
+    merged_tables: list[str],
+    evaluation_files: list[tuple[str, str, str]],
 ) -> dict[str, Any]:
     policy = read_sealed(job.root / "tokens" / job.tokenizer_hash / "policy.json")
     assert policy is not None, "plan_job wrote it"
@@ -182,6 +188,7 @@ def _manifest(
         "signals": ["normalize", *groups(job.settings), *attached],
         "edges": edges_of(_settings(job)),
         "edits": list(editors(job.settings)),
+        "evaluation_files": evaluation_files,
         "meta": sorted({field for item in job.settings.inputs for field in item.keep}),
         "parts": job.parts,
         "merged": merged_tables,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -336,11 +337,6 @@ def load_corpus(path: str | Path, *, tokenizer_exists: bool = True) -> CorpusSet
     tokenizer = settings.tokenizer
     if tokenizer.file.endswith(".json"):
         tokenizer = tokenizer.model_copy(update={"file": resolve(tokenizer.file)})
-        if tokenizer_exists and not Path(tokenizer.file).exists():
-            raise ConfigError(
-                f"{path}: key `tokenizer`: no such file {tokenizer.file}; make one with "
-                f"`assay tokenizer train {path} --vocab-size 8000 --output {tokenizer.file}`"
-            )
     urls = settings.urls.model_copy(
         update={
             "block": tuple(resolve(listed) for listed in settings.urls.block),
@@ -349,7 +345,7 @@ def load_corpus(path: str | Path, *, tokenizer_exists: bool = True) -> CorpusSet
     )
     output = resolve(settings.output) if settings.output else resolve(f"runs/{path.stem}")
     classifiers = {name: resolve(model) for name, model in settings.classifiers.items()}
-    return settings.model_copy(
+    found = settings.model_copy(
         update={
             "inputs": inputs,
             "heldout": heldout,
@@ -362,3 +358,22 @@ def load_corpus(path: str | Path, *, tokenizer_exists: bool = True) -> CorpusSet
             "output": output,
         }
     )
+    if tokenizer_exists and tokenizer.file.endswith(".json") and not Path(tokenizer.file).exists():
+        raise ConfigError("\n".join(_without_tokenizer(path, found)))
+    return found
+
+
+def _without_tokenizer(path: Path, found: CorpusSettings) -> Iterator[str]:
+    """That there is no tokenizer yet, and what else would be refused once it is there."""
+    from pipeline import inputs, preconditions  # they import this file
+
+    file = found.tokenizer.file
+    yield (
+        f"{path}: key `tokenizer`: no such file {file}; make one with "
+        f"`assay tokenizer train {path} --vocab-size 8000 --output {file}`"
+    )
+    for check in (preconditions.check, inputs.input_files):
+        try:
+            check(found)
+        except (ValueError, OSError) as error:
+            yield f"{path}: {error}"

@@ -20,6 +20,7 @@ OWN_KEYS = {
     "perplexity": "perplexity: models/lm.npz",
     "lists": "lists: {brands: brands.txt}",
     "across": "across: [site_lines]",
+    "quality": "classifiers: {quality: models/quality.bin}",
     "contamination": "decontaminate: {sets: {gsm8k: evals/gsm8k/*.jsonl}}",
 }
 

@@ -71,6 +71,7 @@ def gc(argv: list[str]) -> int:
     parser.add_argument("--delete", action="store_true", help="remove it (default: show it)")
     options = parser.parse_args(argv)
     found = look(options.places or ["."])
+    _warn_of_users(found)
     total = 0
     for root in found.corpora:
         try:
@@ -90,6 +91,19 @@ def gc(argv: list[str]) -> int:
         f"asked: {counted(len(found.runs), 'run')}, {counted(len(found.mixtures), 'mixture')}"
     )
     return 0
+
+
+def _warn_of_users(found: Inventory) -> None:
+    """Packed windows are what mixtures and runs mean: where none is seen, they may lie elsewhere.
+    No text is lost with them, but the time to pack them again."""
+    packed = [root for root in found.corpora if any((root / "packed").glob("[!.]*"))]
+    if packed and not found.runs and not found.mixtures:
+        print(
+            f"take care: {packed[0]} has packed selections, and no run or mixture lies in the "
+            "folders that are named; name those in which they lie too, as in `assay gc runs "
+            "mixtures`",
+            file=sys.stderr,
+        )
 
 
 def remove(place: str) -> None:

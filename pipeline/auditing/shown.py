@@ -27,10 +27,7 @@ def told(found: Audit) -> list[str]:
         curve = f"{band.curve:>9.1%}" if band.proposed.draws else f"{'':>9}"
         known = str(band.known) if band.low >= near.threshold else "not a pair"
         lines.append(f"{band.low:.2f} to {band.high:.2f}  {band.proposed!s:<36}{curve}   {known}")
-    lines += ["", f"recall: of pairs at {near.threshold:g} and above, known"]
-    lines += [f"  {what:<24} {rate}" for what, rate in found.recall.items()]
-    lines += ["precision: of stored pairs, read again, at the threshold"]
-    lines += [f"  {what:<24} {rate}" for what, rate in found.precision.items()]
+    lines += ["", *figures(found)[1:]]
     lines += [f"of what LSH proposes, a pair: {found.proposals}; the others stay, being verified"]
     lines += ["", f"{'source':<24}{'documents':>12}{'copies':>12}{'near':>12}{'lost':>8}"]
     for row in found.losses:
@@ -41,6 +38,14 @@ def told(found: Audit) -> list[str]:
         for place in _places(pair):
             lines += [*columns(place, width, sys.stdout.isatty()), ""]
     return [*lines, "", *alarms(found)]
+
+
+def figures(found: Audit) -> list[str]:
+    """What was compared, recall and precision."""
+    lines = [_how(found), f"recall: of pairs at {found.near.threshold:g} and above, known"]
+    lines += [f"  {what:<24} {rate}" for what, rate in found.recall.items()]
+    lines += ["precision: of stored pairs, read again, at the threshold"]
+    return lines + [f"  {what:<24} {rate}" for what, rate in found.precision.items()]
 
 
 def alarms(found: Audit) -> list[str]:

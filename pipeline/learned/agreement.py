@@ -68,7 +68,13 @@ def scores(file: Path, named: str = RUBRIC) -> dict[bytes, float]:
         ConfigError: there are none.
     """
     if file.is_dir():
-        return _reviewed(file, rubric(named))
+        asked = rubric(named)
+        if max(asked.keys.values()) != SCORES - 1:
+            raise ConfigError(
+                f"rubric {asked.id}: its labels end at {max(asked.keys.values()):g}, scores at "
+                f"{SCORES - 1}; take labels of a rubric of 0 to {SCORES - 1}, such as {RUBRIC}"
+            )
+        return reviewed(file, asked)
     table = read_keyed(file, "content_hash")
     if "score" not in table.column_names:
         raise ConfigError(
@@ -78,13 +84,12 @@ def scores(file: Path, named: str = RUBRIC) -> dict[bytes, float]:
     return {key: float(score) for key, score in pairs if score is not None}
 
 
-def _reviewed(corpus: Path, asked: Rubric) -> dict[bytes, float]:
-    """Mean label of each content, over its reviewers."""
-    if max(asked.keys.values()) != SCORES - 1:
-        raise ConfigError(
-            f"rubric {asked.id}: its labels end at {max(asked.keys.values()):g}, scores at "
-            f"{SCORES - 1}; take labels of a rubric of 0 to {SCORES - 1}, such as {RUBRIC}"
-        )
+def reviewed(corpus: Path, asked: Rubric) -> dict[bytes, float]:
+    """Mean label of each content, over its reviewers.
+
+    Raises:
+        ConfigError: there is none.
+    """
     given: dict[bytes, list[float]] = {}
     others = set()
     for row in labels.read(corpus).to_pylist():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,12 +19,14 @@ from pipeline import schema
 from pipeline.amounts import counted
 from pipeline.config import ConfigError
 from pipeline.finished import reading
-from pipeline.keyed import read_keyed
+from pipeline.learned import agreement
 from pipeline.learned.settings import ClassifierSettings, Examples
+from pipeline.objects import is_url
 from pipeline.predicates import predicate
 from pipeline.readers import Piece, Record
 from pipeline.readers.files import list_files
 from pipeline.readers.formats import read
+from pipeline.seeing.rubrics import rubric
 from pipeline.settings import Input
 from pipeline.sql import ask
 from pipeline.syntax import text_literal
@@ -156,8 +159,8 @@ def _of_corpus(entry: Examples, settings: ClassifierSettings) -> pa.Table:
         entry.corpus,
         f"select distinct content_hash from documents where {where} and not heldout",
     )["content_hash"].to_pylist()
-    if entry.labels is not None:
-        labelled = _labelled(Path(entry.labels), entry)
+    if entry.labels is not None or entry.reviewed is not None:
+        labelled = _labelled(entry)
         hashes = [key for key in hashes if key in labelled]
     chosen = heapq.nsmallest(
         entry.max_documents, hashes, key=lambda key: place(bytes.fromhex(key), settings.seed)
@@ -189,12 +192,19 @@ def rows_of(corpus: str, sql: str) -> pa.Table:
         return rows.read_all()
 
 
-def _labelled(path: Path, entry: Examples) -> set[str]:
+def _labelled(entry: Examples) -> set[str]:
     """Content hashes whose label lies within the bounds."""
-    table = read_keyed(path, "content_hash")
-    if "score" not in table.column_names:
-        raise ConfigError(f"{path}: no column `score`; `assay labels import` writes such files")
-    low = -1e9 if entry.at_least is None else entry.at_least
-    high = 1e9 if entry.at_most is None else entry.at_most
-    pairs = zip(table["content_hash"].to_pylist(), table["score"].to_pylist(), strict=True)
-    return {key.hex() for key, score in pairs if score is not None and low <= score <= high}
+    low = -math.inf if entry.at_least is None else entry.at_least
+    high = math.inf if entry.at_most is None else entry.at_most
+    scores = _scores(entry)
+    return {key.hex() for key, score in scores.items() if low <= score <= high}
+
+
+def _scores(entry: Examples) -> dict[bytes, float]:
+    if entry.labels is not None:
+        return agreement.scores(Path(entry.labels))
+    assert entry.corpus is not None
+    assert entry.reviewed is not None
+    if is_url(entry.corpus):
+        raise ConfigError(f"{entry.corpus}: labels of people are kept in a folder, not on a store")
+    return agreement.reviewed(Path(entry.corpus), rubric(entry.reviewed))

@@ -22,7 +22,10 @@ class Examples(Settings):
     corpus: str | None = None  # folder or URL of a corpus; its held-out text is left out
     where: str | None = None  # predicate over its documents
     labels: str | None = None  # labels.parquet of `assay labels import`, of documents of `corpus`
-    at_least: float | None = None  # of the label
+    # A rubric of `assay review`: the labels that people gave documents of `corpus`, by name or as a
+    # YAML file; of several reviewers the mean counts
+    reviewed: str | None = None
+    at_least: float | None = None  # of the label, of either kind
     at_most: float | None = None
     max_documents: Amount = Field(100_000, ge=1)  # of these; a sample by content hash
 
@@ -30,11 +33,17 @@ class Examples(Settings):
     def _one_kind(self) -> Examples:
         if (self.files is None) == (self.corpus is None):
             raise ValueError("expected `files` or `corpus`, one of them")
-        if self.files is not None and (self.where or self.labels):
-            raise ValueError("`where` and `labels` are of a `corpus`, and this entry has `files`")
+        if self.files is not None and (self.where or self.labels or self.reviewed):
+            raise ValueError(
+                "`where`, `labels` and `reviewed` are of a `corpus`, and this entry has `files`"
+            )
+        if self.labels is not None and self.reviewed is not None:
+            raise ValueError("`labels` of a model or labels that were `reviewed`: give one of them")
         bounds = [bound for bound in (self.at_least, self.at_most) if bound is not None]
-        if (self.labels is None) != (not bounds):
-            raise ValueError("`labels` goes with `at_least` or `at_most`, as in at_least: 3")
+        if (self.labels is None and self.reviewed is None) != (not bounds):
+            raise ValueError(
+                "`labels` and `reviewed` go with `at_least` or `at_most`, as in at_least: 3"
+            )
         return self
 
 
@@ -116,19 +125,23 @@ def load_classifier(path: Path) -> ClassifierSettings:
             return value
         return os.path.join(glob.escape(folder) if pattern else folder, value)
 
+    def resolve_rubric(named: str | None) -> str | None:
+        return resolve(named) if named and Path(named).suffix else named
+
     def resolved(item: Examples) -> Examples:
         return item.model_copy(
             update={
                 "files": resolve(item.files, pattern=True),
                 "corpus": resolve(item.corpus),
                 "labels": resolve(item.labels),
+                "reviewed": resolve_rubric(item.reviewed),
             }
         )
 
     hand = settings.hand
     if hand is not None:
-        asked = resolve(hand.rubric) if Path(hand.rubric).suffix else hand.rubric
-        hand = hand.model_copy(update={"file": resolve(hand.file), "rubric": asked})
+        asked = {"file": resolve(hand.file), "rubric": resolve_rubric(hand.rubric)}
+        hand = hand.model_copy(update=asked)
     return settings.model_copy(
         update={
             "positive": tuple(map(resolved, settings.positive)),

@@ -4,12 +4,15 @@ hit so much that an item is likely to hold boilerplate.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pipeline.amounts import counted
+from pipeline.config import ConfigError
 from pipeline.corpus import CorpusError, manifest
+from pipeline.evaluation_items import versions
 from pipeline.seeing.asking import Row, rows
+from pipeline.settings import Decontaminate
 from pipeline.unmeasured import told
 
 SHOWN = 8  # items of a set
@@ -52,19 +55,57 @@ def report(root: Path) -> Iterator[str]:
         f"words or {settings['characters']} Han; found: {settings['share']:.0%} of an item, or of "
         "its question, in one place"
     )
+    yield from _stale(root)
     items, hits, found = (rows(root, question) for question in (_ITEMS, _BY_SOURCE, _BY_ITEM))
     documents = {row["source"]: row["documents"] for row in rows(root, _SOURCES)}
     for name in settings["sets"]:
         mine = [[row for row in table if row["set"] == name] for table in (items, hits, found)]
-        yield from of_set(name, mine[0], mine[1], mine[2], documents)
+        fields = settings["sets"][name]["fields"]
+        yield from of_set(name, mine[0], mine[1], mine[2], documents, fields)
     yield (
         f'every one: assay sql {root} "select id, source, unnest(contamination.hits, recursive := '
         'true) from documents where contamination.num_items > 0"'
     )
 
 
+def _stale(root: Path) -> Iterator[str]:
+    """Sets whose files are not those that were looked for."""
+    known = manifest(root)
+    if "evaluation_files" not in known:  # of an earlier version
+        return
+    before = {(name, file): digest for name, file, digest in known["evaluation_files"]}
+    settings = Decontaminate(**known["settings"]["decontaminate"])
+    try:
+        now = {(name, file): digest for name, file, digest in versions(settings)}
+    except (ConfigError, OSError) as error:
+        yield f"  STALE: {error}; what follows is of the items that were read"
+        return
+    for name, file in sorted(before.keys() | now.keys()):
+        was, is_now = before.get((name, file)), now.get((name, file))
+        if was != is_now:
+            what = "is gone" if is_now is None else "is new" if was is None else "changed"
+            yield (
+                f"  STALE: {name}: {file} {what} since `assay prepare`: what follows is of the "
+                "items before; call it again"
+            )
+
+
+def _own_fields(fields: Sequence[str]) -> str:
+    """What to do about items that hold what other texts hold too."""
+    if not fields:
+        return "name the fields that are the item's own: `fields: [question, answer]`"
+    if len(fields) > 1:
+        return f"its fields are {', '.join(fields)}: leave out which of them is not its own"
+    return f"it has one field already, {fields[0]}: look at those items, and take them out"
+
+
 def of_set(
-    name: str, items: list[Row], by_source: list[Row], found: list[Row], documents: dict[str, int]
+    name: str,
+    items: list[Row],
+    by_source: list[Row],
+    found: list[Row],
+    documents: dict[str, int],
+    fields: Sequence[str] = (),
 ) -> Iterator[str]:
     """Lines of one set.
 
@@ -72,6 +113,7 @@ def of_set(
         by_source: documents that it hits.
         found: of each item found the documents, the largest share, and where that is.
         documents: of each source, all.
+        fields: of an item, where the settings name them.
     """
     hit = ", ".join(f"{row['source']} {row['documents']:,}" for row in by_source)
     yield (
@@ -90,7 +132,7 @@ def of_set(
             yield (
                 f"  ALARM: hits {share:.1%} of source {row['source']}: if that is no copy of the "
                 "set, its items hold what other texts hold too (an instruction, a passage, a "
-                "licence); name the fields that are the item's own: `fields: [question, answer]`"
+                f"licence); {_own_fields(fields)}"
             )
     excerpts = {row["item"]: row["excerpt"] for row in items}
     for row in sorted(found, key=lambda r: (-r["documents"], -r["share"], r["item"]))[:SHOWN]:

@@ -66,11 +66,18 @@ def main(argv: list[str]) -> int:
             design = {name: getattr(options, name) for name in ("where", "per", "n", "seed")}
             drawn = draw(root, **design)
             if not drawn:
-                raise ConfigError(f"{options.corpus}: no document where {options.where}")
+                asked_for = f"where {options.where}" if options.where else "at all"
+                raise ConfigError(
+                    f"{options.corpus}: no document {asked_for}: nothing to review; `assay sample "
+                    f'{options.corpus} --where "..."` counts what a predicate keeps'
+                )
             found = unlabelled(root, drawn, options.reviewer, asked)
             if not found:
                 print(f"all {len(drawn):,} are labelled: -n more or another --seed")
-            label(Path(options.corpus), found, options.reviewer, asked, _keys(), design)
+            done = label(Path(options.corpus), found, options.reviewer, asked, _keys(), design)
+            if found and not done and not has_labels(root, asked):
+                print("no label was given; the same command begins here again")
+                return 0
         print("\n".join(summary(root, Path(options.corpus), asked, options.where)))
     return 0
 
@@ -106,6 +113,12 @@ def unlabelled(root: Path, drawn: list[Row], reviewer: str, asked: Rubric) -> li
         for r in rows(root, f"select id, text from documents where id in ({ids})")
     }
     return [row | {"text": texts[row["id"]]} for row in left]
+
+
+def has_labels(root: Path, asked: Rubric) -> bool:
+    """Whether anybody labelled anything by this rubric."""
+    known = f"select count(*) as n from labels where rubric = {text_literal(asked.id)}"
+    return bool(rows(root, known)[0]["n"])
 
 
 def label(

@@ -237,10 +237,14 @@ def test_han_characters_take_two_cells() -> None:
     ]
 
 
-def test_the_page_is_escaped_and_whole(tmp_path: Path) -> None:
+def test_the_page_is_escaped_and_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     docs = [Doc(" ".join([*WORDS, "<script>alert(1)</script>"])), Doc(" ".join([*WORDS, "& co"]))]
     root = write(tmp_path, docs, [(0, 1)])
     assert main(["audit", str(root), "--html", str(tmp_path / "audit.html")]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[1].startswith("recall: of pairs at ")
+    assert "precision: of stored pairs, read again, at the threshold" in said
+    assert said[-1] == f"wrote {tmp_path / 'audit.html'}"
     text = (tmp_path / "audit.html").read_text("utf-8")
     assert "<ins>&lt;script&gt;alert(1)&lt;/script&gt;</ins>" in text
     assert "<script" not in text

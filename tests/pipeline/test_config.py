@@ -7,9 +7,13 @@ from typing import Any, Literal
 
 import pytest
 
+from mixtures.spec import Mixture, load_mixture
 from pipeline.amounts import Amount
-from pipeline.config import ConfigError, Settings, check, load
-from pipeline.settings import Near, load_corpus
+from pipeline.config import KINDS, ConfigError, Settings, _known_keys, check, load
+from pipeline.learned.settings import ClassifierSettings
+from pipeline.settings import CorpusSettings, Near, load_corpus
+from trainer.ablation.study import StudySettings
+from trainer.settings import RunSettings
 
 GOOD = "inputs:\n  - {source: a, files: 'a.jsonl'}\ntokenizer: deepseek\n"
 
@@ -126,6 +130,38 @@ def test_a_missing_tokenizer_names_the_command_that_makes_it(tmp_path: Path) -> 
     text = message(tmp_path, GOOD.replace("deepseek", "mine.json"))
     assert "assay tokenizer train" in text
     assert "mine.json" in text
+
+
+def test_what_else_is_wrong_is_told_with_a_missing_tokenizer(tmp_path: Path) -> None:
+    text = GOOD.replace("deepseek", "mine.json") + "signals: [default, adds]\n"
+    told = message(tmp_path, text).splitlines()
+    assert "no such file" in told[0]
+    assert "did you mean 'ads'" in told[1]
+    assert "a.jsonl" in told[2]
+    assert len(told) == 3
+
+
+def test_a_file_of_another_kind_is_told_in_one_line(tmp_path: Path) -> None:
+    mixture = "corpora: {a: b}\nsources: {x: {from: a}}\nsequence_length: 8\n"
+    assert message(tmp_path, mixture) == (
+        "this is a mixture.yaml, for `assay mix`, and what takes a mixture: it has `corpora` and "
+        "`sources`; expected a corpus.yaml, with `inputs` and `tokenizer`"
+    )
+    run = "mixture: m.yaml\nmodel: 1M\ntokens: 1M\n"
+    assert "this is a run.yaml, for `assay train`" in message(tmp_path, run)
+    (tmp_path / "mixture.yaml").write_text(GOOD)
+    with pytest.raises(
+        ConfigError, match="mixture.yaml: this is a corpus.yaml, for `assay prepare`"
+    ):
+        load_mixture(tmp_path / "mixture.yaml")
+
+
+def test_the_files_of_each_kind_are_known_by_their_keys() -> None:
+    models = (CorpusSettings, Mixture, RunSettings, StudySettings, ClassifierSettings)
+    for (kind, (needed, _)), model in zip(KINDS.items(), models, strict=True):
+        assert set(needed) <= set(_known_keys(model, ())), kind
+        required = {k for k, field in model.model_fields.items() if field.is_required()}
+        assert set(needed) <= required, kind
 
 
 def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:

@@ -127,6 +127,16 @@ def test_a_set_that_hits_a_hundredth_of_a_source_is_told() -> None:
         "  a:9: 9 documents, at most 50% in 0123456789ab of web, bytes 1,000 to 1,060: 'item 9'"
     )
     assert quiet[-1] == "  ... and 2 more items"
+    documents = {"web": 1_000, "few": 10}
+    by_source = [{"source": "web", "documents": 20}]
+    for fields, remedy in (
+        ((), "name the fields that are the item's own: `fields: [question, answer]`"),
+        (("q", "passage"), "its fields are q, passage: leave out which of them is not its own"),
+        (("q",), "it has one field already, q: look at those items, and take them out"),
+    ):
+        told = list(of_set("a", items, by_source, found, documents, fields))
+        assert told[2].startswith("  ALARM: hits 2.0% of source web")
+        assert told[2].endswith(f"; {remedy}")
     assert len(quiet) == 3 + SHOWN
     (alarm,) = set(lines(11)) - set(quiet[1:]) - {lines(11)[0]}
     assert alarm.startswith("  ALARM: hits 1.1% of source web: if that is no copy of the set")
@@ -182,6 +192,18 @@ def test_from_a_set_to_a_mixture(tmp_path: Path) -> None:
     assert lines[2] == "  cannot be found, shorter than an n-gram: 1 item: one.jsonl:2 'short'"
     assert lines[3].startswith("  one.jsonl:1: 4 documents, at most 100% in ")
     assert lines[4] == "two: 0 items of 1 found, in documents of: none"
+    one = tmp_path / "one.jsonl"
+    before = one.read_bytes()
+    one.write_bytes(before + b"\n")
+    stale = (
+        "  STALE: one: one.jsonl changed since `assay prepare`: what follows is of the items before"
+    )
+    assert list(report(root))[1] == f"{stale}; call it again"
+    one.rename(tmp_path / "aside")
+    assert list(report(root))[1].startswith("  STALE: key `decontaminate.sets.one`: ")
+    (tmp_path / "aside").rename(one)
+    one.write_bytes(before)
+    assert list(report(root)) == lines
 
     again = tmp_path / "again.yaml"
     again.write_text(path.read_text().replace("output: corpus", "output: again"))

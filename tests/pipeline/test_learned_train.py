@@ -24,6 +24,8 @@ from pipeline.config import ConfigError, check
 from pipeline.groups import groups
 from pipeline.learned.settings import ClassifierSettings, load_classifier
 from pipeline.learned.train import train
+from pipeline.seeing import labels
+from pipeline.seeing.asking import rows
 from pipeline.settings import CorpusSettings
 from trainer.cli import main
 
@@ -175,7 +177,13 @@ def test_sources_and_contents_that_are_asked_for(folder: Path) -> None:
             {"positive": [{"corpus": "runs/web", "labels": "l.parquet", "at_least": 3}]},
             "trained on only where some were checked by hand",
         ),
-        ({"positive": [{"corpus": "runs/web", "labels": "l.parquet"}]}, "goes with `at_least`"),
+        ({"positive": [{"corpus": "runs/web", "labels": "l.parquet"}]}, "go with `at_least`"),
+        ({"positive": [{"corpus": "runs/web", "reviewed": "keep"}]}, "go with `at_least`"),
+        ({"positive": [{"files": "a", "reviewed": "keep", "at_least": 1}]}, "are of a `corpus`"),
+        (
+            {"positive": [{"corpus": "c", "labels": "l", "reviewed": "keep", "at_least": 1}]},
+            "give one of them",
+        ),
     ],
 )
 def test_settings_that_cannot_be_used(folder: Path, keys: dict[str, Any], message: str) -> None:
@@ -242,6 +250,21 @@ def test_from_a_corpus_to_sql(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     trained = card(tmp_path)["data"]["sources"]
     documents = sum(sum(counts.values()) for counts in trained.values())
     assert documents == 242 - int(held.stdout.split()[-1])
+
+    reviewed = {"corpus": "corpus", "reviewed": "keep"}
+    by_people = {
+        "positive": [reviewed | {"at_least": 1}],
+        "negative": [reviewed | {"at_most": 0}],
+        "output": "people.bin",
+    }
+    (tmp_path / "people.yaml").write_text(json.dumps(by_people))
+    with pytest.raises(ConfigError, match="no labels of rubric keep/1; make some with `assay revi"):
+        train(load_classifier(tmp_path / "people.yaml"))
+    known = rows(root, "select content_hash, lang from documents where not heldout")
+    said: dict[str, float | None] = {r["content_hash"]: float(r["lang"] == "zh") for r in known}
+    labels.append(root, "ann", "keep/1", said)
+    found = train(load_classifier(tmp_path / "people.yaml"))
+    assert sum(sum(c.values()) for c in found["data"]["sources"].values()) == documents
 
     with open(tmp_path / "corpus.yaml", "a") as file:
         file.write("classifiers: {quality: quality.bin, other: quality.bin}\n")

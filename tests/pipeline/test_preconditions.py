@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from filters.language import codes
 from pipeline.config import ConfigError
-from pipeline.preconditions import MEANT, check_languages
+from pipeline.preconditions import MEANT, _require_own_folder, check_languages
 
 
 @pytest.mark.parametrize(
@@ -25,6 +27,16 @@ def test_a_code_that_no_document_has(code: str, hint: str) -> None:
     with pytest.raises(ConfigError) as caught:
         check_languages(["en", code])
     assert str(caught.value) == f"key `languages`: no document is ever of language {code!r}; {hint}"
+
+
+def test_no_corpus_lies_in_another(tmp_path: Path) -> None:
+    outer = tmp_path / "runs" / "web"
+    outer.mkdir(parents=True)
+    (outer / "corpus.json").write_text("{}")
+    with pytest.raises(ConfigError, match="key `output`: .*inner lies inside the corpus .*/web; "):
+        _require_own_folder(outer / "more" / "inner")
+    _require_own_folder(tmp_path / "runs" / "inner")
+    _require_own_folder(outer)
 
 
 def test_codes_that_documents_have() -> None:

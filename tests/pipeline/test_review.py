@@ -188,7 +188,11 @@ def test_the_verb(
     assert said.startswith("all 2 are labelled: -n more or another --seed\nkeep/1: 2 labels of 2 ")
     assert "  drawn by -n 2 --seed 0: 2\n" in said
     assert "  all: bad 50.0%, 10% to 90% of 242 documents (drawn at random, standard err" in said
-    with pytest.raises(ConfigError, match="no document where lang = 'fr'"):
+    monkeypatch.setattr(review, "_keys", lambda: typed("q"))
+    assert review.main([str(corpus), "-n", "2", "--rubric", "clean", "--reviewer", "ann"]) == 0
+    said = capsys.readouterr().out
+    assert said.endswith("\nno label was given; the same command begins here again\n")
+    with pytest.raises(ConfigError, match="no document where lang = 'fr': nothing to review"):
         review.main([str(corpus), "--where", "lang = 'fr'"])
     with pytest.raises(SystemExit):
         review.main([str(corpus), "--reviewer", "a/b"])

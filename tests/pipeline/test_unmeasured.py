@@ -20,6 +20,10 @@ ADS = (
     "signal group 'ads' was not measured; write `signals: [default, ads]` into corpus.yaml and "
     "call `assay prepare`"
 )
+QUALITY = (
+    "signal group 'quality' was not measured; write `classifiers: {quality: models/quality.bin}` "
+    "into corpus.yaml and call `assay prepare`"
+)
 NEAREST = "no signal group or preset {!r}; did you mean {!r}?"
 C4 = (
     "preset 'c4' needs the signals c4, which were not measured; write `signals: [default, c4]` "
@@ -45,6 +49,7 @@ def refused(root: Path, sql: str) -> str:
         ("select ads.score from documents", ADS),
         ("select id from documents where ADS.score > 0.1", ADS),
         ("select ads from documents", ADS),
+        ("select quality.score from documents", QUALITY),
         ("select avg(c4.pass::int) from documents", C4),
         ("select pass.c4 from sources", C4),
         ("select source, flagged.ads from sources", ADS),

@@ -134,6 +134,17 @@ def test_what_nothing_refers_to_goes_and_nothing_else(
     }
 
 
+def test_windows_whose_mixtures_lie_elsewhere_are_told(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert gc(["corpus"]) == 0
+    said = capsys.readouterr().err
+    assert "has packed selections, and no run or mixture lies in the folders" in said
+    assert "name those in which they lie too" in said
+    assert gc(["."]) == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_a_corpus_in_use_is_left_alone(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     orphan = folder / "corpus/documents/part-00077.parquet"
     orphan.write_bytes(b"")
