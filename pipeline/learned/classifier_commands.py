@@ -37,8 +37,8 @@ TRAIN = """quality.yaml (all keys: pipeline/learned/settings.py; paths are relat
     - {corpus: runs/web, labels: labels.parquet, at_least: 3}    # of `assay labels import`
     - {corpus: runs/web, reviewed: keep, at_least: 1}            # of `assay review`, by its rubric
   negative:
-    - {corpus: runs/web, reviewed: keep, at_most: 0}
     - {corpus: runs/web, where: "source = 'crawl'", max_documents: 20k}
+    - {corpus: runs/web, reviewed: keep, at_most: 0}
   output: models/quality.bin
   hand: {file: hand.csv}               # needed with `labels`: content_hash, score by people
   view: {units: characters}            # or jieba, raw; fold, max_chars

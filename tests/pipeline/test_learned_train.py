@@ -304,6 +304,7 @@ def test_the_example_of_the_help_is_one(capsys: pytest.CaptureFixture[str]) -> N
     told = capsys.readouterr().out
     example = told.partition("its folder):\n")[2].partition("\nexample:")[0]
     settings = check(yaml.safe_load(example), ClassifierSettings, "the help")
-    assert [item.source for item in settings.positive] == [None, "wiki", None, None]
+    assert [item.source for item in settings.positive] == [None, "wiki", None, None, None]
+    assert settings.positive[-1].reviewed == settings.negative[1].reviewed == "keep"
     assert settings.negative[0].max_documents == 20_000
     assert "It refuses a model that is no better there than always saying the larger class" in told
