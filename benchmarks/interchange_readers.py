@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.machinery
 import sys
+import types
 from pathlib import Path
 
 import numpy as np
@@ -16,25 +18,46 @@ def megatron(folder: Path) -> list[list[int]]:
     return [data[number].tolist() for number in range(len(data))]
 
 
-def datatrove(folder: Path) -> list[list[int]]:
-    """Documents as its windows tell them apart, by its index; what fills no window is not read."""
+def datatrove(folder: Path, wanted: list[list[int]]) -> list[list[int]]:
+    """Its windows, cut where it says that a document begins; at the start of a window it always
+    does, so those are taken from `wanted`. What fills no window is not read."""
     from datatrove.utils.dataset import DatatroveFileDataset
 
-    path = str(folder / "datatrove" / "all.ds")
-    data = DatatroveFileDataset(path, seq_len=63, token_size=2, return_positions=True)
+    path, length = str(folder / "datatrove" / "all.ds"), 64
+    data = DatatroveFileDataset(path, seq_len=length - 1, token_size=2, return_positions=True)
     rows = [data[number] for number in range(len(data))]
     ids = np.concatenate([row["input_ids"].numpy() for row in rows])
     begins = np.flatnonzero(np.concatenate([row["positions"].numpy() for row in rows]) == 0)
-    return [part.tolist() for part in np.split(ids, begins[1:])]
+    known = np.cumsum([len(document) for document in wanted])
+    at_windows = known[(known % length == 0) & (known < len(ids))]
+    begins = np.union1d(begins[begins % length > 0], at_windows)
+    return [part.tolist() for part in np.split(ids, begins)]
 
 
 def mds(folder: Path) -> np.ndarray:
+    _without_torchvision()
     from streaming import StreamingDataset
 
     data = StreamingDataset(
         local=str(folder / "mds"), shuffle=False, batch_size=1, validate_hash="xxh3_64"
     )
     return np.stack([data[number]["tokens"] for number in range(len(data))])
+
+
+def _without_torchvision() -> None:
+    """streaming asks for it, for pictures; its wheel does not load beside torch's CPU build."""
+    names = {
+        "torchvision": (),
+        "torchvision.datasets": ("VisionDataset",),
+        "torchvision.transforms": (),
+        "torchvision.transforms.functional": ("to_tensor",),
+    }
+    for name, attributes in names.items():
+        module = types.ModuleType(name)
+        module.__spec__ = importlib.machinery.ModuleSpec(name, None)
+        for attribute in attributes:
+            setattr(module, attribute, type(attribute, (), {}))
+        sys.modules[name] = module
 
 
 def huggingface(folder: Path) -> np.ndarray:
@@ -52,7 +75,7 @@ def main(kind: str, folder: Path) -> int:
         return 0
     stored = np.load(folder / "documents.npz")
     wanted = [stored[name].tolist() for name in stored.files]
-    documents = megatron(folder) if kind == "megatron" else datatrove(folder)
+    documents = megatron(folder) if kind == "megatron" else datatrove(folder, wanted)
     if kind == "datatrove":  # what fills no window of it is not read
         wanted = wanted[: len(documents)]
         wanted[-1] = wanted[-1][: len(documents[-1])]
