@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from mixtures.indexed import indexes_of
 from mixtures.packed import Packing, continued, folder_of, read_packed
 from mixtures.packing import measure
 from mixtures.select import select
@@ -59,7 +60,9 @@ def frozen(place: str | Path, whole: bool = False) -> dict[str, Any]:
     what = Path(place)
     mixture = load_mixture(what)
     corpora = {name: _corpus(root, whole) for name, root in mixture.corpora.items()}
-    settings = mixture.model_dump(mode="json", by_alias=True, exclude={"corpora"})
+    settings = mixture.model_dump(mode="json", by_alias=True, exclude={"corpora", "not_in"})
+    if mixture.not_in:
+        settings["not_in"] = [known.fingerprint() for known in indexes_of(mixture)]
     return {
         "frozen": FROZEN_VERSION,
         "corpora": corpora,

@@ -18,8 +18,12 @@ import yaml
 from small_corpus import assay, chinese, english
 
 from dedup import clusters
+from mixtures.commands import mix
 from mixtures.dedup_commands import main
+from mixtures.freeze_commands import frozen
 from mixtures.indexing import index
+from mixtures.plan import make_plan
+from mixtures.questions import inspect
 from mixtures.select import Selection, select
 from mixtures.spec import load_mixture
 from pipeline import copy_index, linked, schema
@@ -157,6 +161,25 @@ def test_several_indexes_and_one_with_both_say_the_same(corpora: Path) -> None:
     with pytest.raises(ConfigError, match="these documents are in the index already"):
         index(str(corpora / "older"), str(corpora / "both"), add=True)
     assert copy_index.read(corpora / "both") == made
+
+
+def test_it_is_told_where_a_mixture_is_looked_at(
+    corpora: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = mixture(corpora, "new", not_in=["old-index"])
+    (count,) = select(load_mixture(path)).counts
+    assert mix([str(path), "--tokens", "1k", "--dry-run"]) == 0
+    said = capsys.readouterr().out
+    assert f"removed from new as copies of what `not_in` has: {count.indexed} documents\n" in said
+    (source,) = make_plan(path, 1000, pack=False).sources
+    assert source.indexed == count.indexed
+    assert source.claimed == source.indexed + source.copies + source.near + source.documents
+    settings = frozen(path)["mixture"]["settings"]
+    assert settings["not_in"] == [copy_index.read(corpora / "old-index").fingerprint()]
+    alone = ids(choose(corpora, "new", file="alone.yaml"))
+    gone = sorted(alone - ids(choose(corpora, "new", not_in=["old-index"])))[0]
+    assert inspect([str(corpora / "new"), gone.hex(), "--mixture", str(path)]) == 0
+    assert "out: a copy of a document in an index of `not_in`" in capsys.readouterr().out
 
 
 def test_a_corpus_beside_its_own_index_has_nothing_left(corpora: Path) -> None:
