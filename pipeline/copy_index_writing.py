@@ -162,7 +162,7 @@ def _part(
 ) -> int:
     """Write a part; returns how many documents of it are known."""
     number, part = numbered
-    keys_path, sketches_path, copies_path, documents_path = signed.part_files(root, part)
+    keys_path, sketches_path, documents_path = signed.part_files(root, part)
     keys, rows = read_columns(keys_path, schema.BAND_KEYS)
     with _writer(folder / "keys" / part_name(number), schema.BAND_KEYS) as writer:
         writer.write_table(pa.table([keys, rows], schema=schema.BAND_KEYS))
@@ -173,7 +173,8 @@ def _part(
     sketch = pa.Array.from_buffers(
         pa.binary(8 * words), len(has_keys), [None, pa.py_buffer(bits.astype("<u8"))]
     )
-    copies, documents = pq.read_table(copies_path).combine_chunks(), pq.ParquetFile(documents_path)
+    copies = pq.read_table(signed.copies_file(root, part)).combine_chunks()
+    documents = pq.ParquetFile(documents_path)
     ids, contents = (np.load(scratch / name, mmap_mode="r") for name in ("ids.npy", "contents.npy"))
     begin = num_known = 0
     with _writer(folder / "documents" / part_name(number), schema.INDEXED) as writer:

@@ -82,7 +82,7 @@ def linked(roots: Sequence[Path], indexes: Sequence[Index] = ()) -> Path:
 
 def seal(at: Path, settings: Near) -> None:
     """What is left when all is done: the tables that readers ask, and what vouches for them."""
-    for links in ("joins", "documents", "copies", "indexed"):
+    for links in ("joins", "documents", "indexed"):
         shutil.rmtree(at / links, ignore_errors=True)
     files = {str(path.relative_to(at)): file_hash(path) for path in sorted(at.rglob("part-*"))}
     known = {"format": FORMAT_VERSION, "settings": {"near": settings.model_dump()}}

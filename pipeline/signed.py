@@ -76,8 +76,8 @@ def parts_of(root: Path) -> list[int]:
 
 
 def part_files(root: Path, part: int) -> list[Path]:
-    """Band keys, sketches, copy hashes and documents of a part, whole."""
-    signed = _whole(root, "signatures", part, near.sign_outputs(root, part))
+    """Band keys, sketches and documents of a part, whole."""
+    signed = _whole(root, "signatures", part, near.sign_outputs(root, part)[:2])
     return [*signed, *_whole(root, "ingest", part, [root / "documents" / part_name(part)])]
 
 
@@ -85,6 +85,11 @@ def contained_files(root: Path, part: int) -> list[Path]:
     """Keys and sizes of what may be contained in what, and documents of a part, whole."""
     keys = _whole(root, "contained_keys", part, contained.key_outputs(root, part))
     return [*keys, *_whole(root, "ingest", part, [root / "documents" / part_name(part)])]
+
+
+def copies_file(root: Path, part: int) -> Path:
+    """By what its copies are told, of each document of a part, whole."""
+    return _whole(root, "signatures", part, near.sign_outputs(root, part)[2:])[0]
 
 
 def components_file(root: Path) -> Path:
