@@ -21,8 +21,9 @@ import pyarrow as pa
 from filters import private_addresses, private_numbers, secrets
 from filters.columns import Signal
 from filters.edits import Edits, applied, edits_of, merged
-from filters.private_marks import AT, COLONS, DOTTED, NUMBER, PASSPORT, ROOM, TOKEN, marks
+from filters.private_marks import AT, COLONS, DOTTED, NUMBER, PASSPORT, ROOM, TOKEN, WIDE, marks
 from filters.private_numbers import Span
+from filters.private_widths import narrowed
 from filters.segments import Texts
 
 Rule = Callable[[bytes, int, int], Iterable[Span]]
@@ -86,6 +87,12 @@ def _spans(texts: Texts) -> Iterator[tuple[int, str, int, int]]:
         if number != row:
             row, first = number, int(texts.offsets[number])
             text = texts.data[first : texts.offsets[number + 1]].tobytes()
+        if what == WIDE:
+            window, here, there, places = narrowed(text, begin - first, end - first)
+            for kind, rule in _rules_at(NUMBER):
+                for start, stop in rule(window, here, there):
+                    yield row, kind, places[start], places[stop]
+            continue
         for kind, rule in _rules_at(what):
             for start, stop in rule(text, begin - first, end - first):
                 yield row, kind, start, stop

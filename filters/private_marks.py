@@ -27,7 +27,7 @@ from kernels.compile import inner_kernel, kernel
 from kernels.hashing import Bytes
 
 # Bits of what may stand at a mark: which rules look.
-AT, NUMBER, DOTTED, COLONS, TOKEN, PASSPORT, ROOM = (1 << bit for bit in range(7))
+AT, NUMBER, DOTTED, COLONS, TOKEN, PASSPORT, ROOM, WIDE = (1 << bit for bit in range(8))
 Marks = npt.NDArray[np.int64]  # [n, 4]: text, first byte, byte after the last, what; bytes of data
 
 
@@ -36,7 +36,8 @@ _HEX[[ord(char) for char in "0123456789abcdefABCDEF"]] = True
 _JOINS = np.zeros(256, np.bool_)  # ASCII that may stand between the groups of a number
 _JOINS[[ord(char) for char in " -.()"]] = True
 
-_DIGIT, _AT, _COLON, _LETTER = 1, 2, 4, 8  # kinds of a place; from _LETTER on a bit a rare letter
+# Kinds of a place: from _LETTER on a bit for each rare letter, last that of full-width digits.
+_DIGIT, _AT, _COLON, _LETTER, _WIDE = 1, 2, 4, 8, 1 << 15
 
 
 def _stops() -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.uint16]]:
@@ -48,6 +49,8 @@ def _stops() -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.uint16]]:
     before[NAME] |= _AT
     here[ord(":")] = _COLON
     before[_HEX] |= _COLON
+    here[0x90:0x9A] = _WIDE  # of EF BC 90 to 99
+    before[0xBC] |= _WIDE
     for bit, rare in enumerate(dict.fromkeys(RARE.tolist())):
         here[rare] = _LETTER << bit
         for token, at in TOKENS.items():
@@ -139,6 +142,8 @@ def _look(data: Bytes, begin: int, at: int, stop: int) -> tuple[int, int, int]:
         if end + 3 <= stop and data[end] >= 0xE5 and _is_one_of(data, end, _HOUSES):
             what |= ROOM if _block_before(data, begin, end) else 0
         return what, at, end
+    if kind == _WIDE:
+        return _wide(data, begin, at, stop)
     if kind == _AT:
         return AT if at + 1 < stop and NAME[data[at + 1]] else 0, at, at + 1
     if kind == _COLON:
@@ -147,6 +152,23 @@ def _look(data: Bytes, begin: int, at: int, stop: int) -> tuple[int, int, int]:
         return 0, at, at + 1
     start = token_at(data, begin, at, stop)
     return TOKEN if start >= 0 else 0, start, at + 1
+
+
+@kernel
+def _wide(data: Bytes, begin: int, at: int, stop: int) -> tuple[int, int, int]:
+    """Ten full-width digits and more from the one whose last byte is at `at`, with what may stand
+    between those of one number."""
+    start, end, digits = at - 2, at + 1, 1
+    if start < begin or data[start] != 0xEF:
+        return 0, at, at + 1
+    while True:
+        after = end + _between(data, end, stop) if end < stop else stop
+        if after + 3 > stop or data[after] != 0xEF or data[after + 1] != 0xBC:
+            break
+        if not 0x90 <= data[after + 2] <= 0x99:
+            break
+        end, digits = after + 3, digits + 1
+    return WIDE if digits >= 10 else 0, start, end
 
 
 @kernel

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from filters import privacy
 from filters.edits import applied, edits_of, fault, merged
 from filters.private_addresses import homes
-from filters.private_marks import AT, COLONS, DOTTED, NUMBER, PASSPORT, ROOM, TOKEN, marks
+from filters.private_marks import AT, COLONS, DOTTED, NUMBER, PASSPORT, ROOM, TOKEN, WIDE, marks
 from filters.private_tokens import TOKENS
+from filters.private_widths import narrowed
 from filters.segments import Texts
 
 KEY = (
@@ -44,10 +45,21 @@ PRIVATE = {
             "1-212-664-7665",
             "+1 650 253 0000",
             "+44 20 7946 0958",
+            "１３９１２３４５６７０",
+            "０１０－６２３４５６７８",
         ),
     ),
-    "resident_id": ("11010519491231002X", "440524198001010013"),
-    "bank_card": ("4012 8888 8888 1881", "6222021234567890128", "5105-1051-0510-5100"),
+    "resident_id": (
+        "11010519491231002X",
+        "440524198001010013",
+        "１１０１０５１９４９１２３１００２Ｘ",
+    ),
+    "bank_card": (
+        "4012 8888 8888 1881",
+        "6222021234567890128",
+        "5105-1051-0510-5100",
+        "６２２２０２１２３４５６７８９０１２８",
+    ),
     "ipv4": ("61.135.169.121", "203.119.26.1"),
     "ipv6": ("2400:3200::1:9", "2606:4700:4700::6810:85e5"),
     "secret": (
@@ -86,7 +98,8 @@ PUBLIC = (
     "123-45-6789", "中山路12号", "会议室3室", "第5层502室",
     "https://user:password@host.org/", "1,234,567.89", "010-2020", "021 1234 5678",
     "0755-8888-66", "张江路100弄", "张江路100弄5号", "001 2345 6789", "0571-876 5432",
-    "2021 6234 5678",
+    "2021 6234 5678", "１２３４５６７８９０１２３", "１３９１２３４５６７",
+    "１１０１０５１９４９１２３１００２１",
 )  # fmt: skip
 
 
@@ -205,6 +218,13 @@ def test_a_text_is_edited_alike_in_any_batch(texts: list[str]) -> None:
 
 
 _CLUSTER = re.compile(rb"\d+(?:(?:[ .()-]|\xef\xbc[\x88\x89\x8d]|\xe2\x80[\x93\x94])+\d+)*")
+_WIDE_DIGIT = rb"\xef\xbc[\x90-\x99]"
+_WIDE_CLUSTER = re.compile(
+    _WIDE_DIGIT
+    + rb"(?:(?:[ .()-]|\xef\xbc[\x88\x89\x8d]|\xe2\x80[\x93\x94])?"
+    + _WIDE_DIGIT
+    + rb")*"
+)
 _GROUP = re.compile(rb"(?:^|[^A-Za-z0-9:])[23][0-9A-Fa-f]{3}$")
 _PASSPORT_WORD = re.compile("passport|护照|護照".encode(), re.I)
 
@@ -217,6 +237,8 @@ def every_mark(text: bytes) -> Iterator[tuple[int, int, int]]:
         if _PASSPORT_WORD.search(text, max(0, begin - 40), begin):
             what |= PASSPORT
         yield begin, end, what
+    for match in _WIDE_CLUSTER.finditer(text):
+        yield *match.span(), WIDE
     for at, byte in enumerate(text):
         if byte == ord("@"):
             yield at, at + 1, AT
@@ -224,6 +246,17 @@ def every_mark(text: bytes) -> Iterator[tuple[int, int, int]]:
             yield at - 4, at + 1, COLONS
         if any(text[at:].lower().startswith(token.encode().lower()) for token in TOKENS):
             yield at, at + 1, TOKEN
+
+
+def spans_at(
+    rule: privacy.Rule, text: bytes, begin: int, end: int, what: int
+) -> Iterator[tuple[int, int]]:
+    if what != WIDE:
+        yield from rule(text, begin, end)
+        return
+    window, here, there, places = narrowed(text, begin, end)
+    for start, stop in rule(window, here, there):
+        yield places[start], places[stop]
 
 
 @given(TEXTS)
@@ -235,8 +268,8 @@ def test_the_first_look_misses_nothing_that_a_rule_would_find(texts: list[str]) 
             (row, *span, kind, privacy.REPLACEMENTS[kind])
             for row, text in enumerate(texts)
             for begin, end, what in every_mark(text.encode())
-            if what & at
-            for span in rule(text.encode(), begin, end)
+            if what & at or (what == WIDE and at == NUMBER)
+            for span in spans_at(rule, text.encode(), begin, end, what)
         ]
         expected.append(edits_of(set(spans)))
     edits = privacy._found(Texts(pa.array(texts, pa.string())))
@@ -252,7 +285,20 @@ def test_the_first_look_misses_nothing_that_a_rule_would_find(texts: list[str]) 
     [
         *("1", "@", "a@", "1.", "13912345670 ", "-----BEGIN PRIVATE KEY-----", "eyJ.", "2400:"),
         *("://", "1 ", "(1", "室", "1室", "x", "a:b@", "ab.", "护照", "+1-"),
-        *("12号3楼502室", "路1座1室", "eyJ", "eyJ-", "eyJ-eyJ12345.", "sk-", "sk-1", "ghp_", "9 "),
+        *(
+            "12号3楼502室",
+            "路1座1室",
+            "eyJ",
+            "eyJ-",
+            "eyJ-eyJ12345.",
+            "sk-",
+            "sk-1",
+            "ghp_",
+            "9 ",
+            "１",
+            "１ ",
+            "１３９１２３４５６７０",
+        ),
     ],
 )
 def test_long_texts_of_one_thing_take_linear_time(unit: str) -> None:
