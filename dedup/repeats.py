@@ -124,8 +124,9 @@ def around(
     num = _around(data, offsets, *begins, *lasts, length, window, nothing, nothing)
     found = np.empty((2, num), np.int64)
     _around(data, offsets, *begins, *lasts, length, window, found[0], found[1])
-    found = np.unique(found, axis=1)
-    return found[0], found[1]
+    places = np.sort(_place(found[0], found[1]))
+    places = places[_changes(places)]
+    return places >> 32, places & 0xFFFFFFFF
 
 
 @kernel
@@ -223,27 +224,37 @@ _LONG_WORD = 32  # bytes: longer ones are addresses, keys and the like, which ma
 
 @inner_kernel
 def _is_cut(data: Bytes, begin: int, end: int, at: int) -> bool:
-    """Is a border of a character here, and not between two letters or digits of a script that
-    writes words apart? Han characters, kana and all others of three bytes stand for themselves."""
+    """Is a border of a character here, and not inside of a word? Between Han characters or kana
+    only what is not one of them tells where a word ends."""
     if at <= begin or at >= end:
         return True
-    here, before = data[at], data[at - 1]
-    if here & np.uint8(0xC0) == np.uint8(0x80):
+    if data[at] & np.uint8(0xC0) == np.uint8(0x80):
         return False
-    if not _in_word(here):
+    here = _script(data[at], data[at + 1] if at + 1 < end else np.uint8(0))
+    if here == 0:
         return True
-    if before & np.uint8(0xC0) == np.uint8(0x80):  # the end of a character of two bytes or more
-        return bool(at - 2 < begin or not _in_word(data[at - 2]))
-    return not _in_word(before)
+    last = at - 1
+    while last > begin and data[last] & np.uint8(0xC0) == np.uint8(0x80):
+        last -= 1
+    return here != _script(data[last], data[last + 1])
 
 
 @inner_kernel
-def _in_word(byte: np.uint8) -> bool:
-    """An ASCII letter, digit or `_`, or the first of two bytes from U+00C0 on: Latin, Greek,
-    Cyrillic, Hebrew, Arabic ..."""
-    if byte >= np.uint8(0x80):
-        return bool(np.uint8(0xC3) <= byte <= np.uint8(0xDF))
-    letter = byte | np.uint8(0x20)
-    is_letter = np.uint8(0x61) <= letter <= np.uint8(0x7A)
-    is_digit = np.uint8(0x30) <= byte <= np.uint8(0x39)
-    return bool(is_letter or is_digit or byte == np.uint8(0x5F))
+def _script(byte: np.uint8, second: np.uint8) -> int:
+    """Of a character by its first two bytes: 1 in words between spaces, 2 of Han and kana, 0 in no
+    word. Of two bytes all from U+00C0 on are letters, of three bytes those of punctuation (U+2000,
+    U+3000) and full width (U+F000) are none; of four no emoji is."""
+    if byte < np.uint8(0x80):
+        letter = byte | np.uint8(0x20)
+        is_letter = np.uint8(0x61) <= letter <= np.uint8(0x7A)
+        is_digit = np.uint8(0x30) <= byte <= np.uint8(0x39)
+        return int(is_letter or is_digit or byte == np.uint8(0x5F))
+    if byte < np.uint8(0xE0):
+        return int(byte >= np.uint8(0xC3))
+    if byte < np.uint8(0xE3):
+        return int(byte != np.uint8(0xE2))
+    if byte < np.uint8(0xEA):
+        return 2 * int(byte != np.uint8(0xE3) or second >= np.uint8(0x81))
+    if byte < np.uint8(0xF0):
+        return int(byte < np.uint8(0xEE))
+    return 2 * int(second >= np.uint8(0xA0))

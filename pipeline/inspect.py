@@ -104,6 +104,13 @@ def inspect(root: Path, what: str) -> Row:
                 "group by all order by containment desc, other",
                 [content],
             ),
+            "substrings": _rows(
+                connection,
+                'select s."start", s."end", s.copies, s.first, min(o.id) as also_in from '
+                "substrings s left join substrings o on o.key = s.key and o.id <> s.id "
+                'where s.id = ? group by all order by s."start", s."end", s.copies',
+                [row["id"]],
+            ),
             "heldout": _rows(
                 connection,
                 "select set, h.content_hash, m.jaccard, m.containment from heldout_matches m "

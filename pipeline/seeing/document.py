@@ -13,7 +13,8 @@ MAX_OTHERS = 10  # that are found so too
 SHOWN_CHARS = 2_000  # of the text on a screen; --json gives all
 SHOWN_EDITS = 12  # of a stage
 SHOWN_OF_EDIT = 60  # characters
-TABLES = ("copies", "pairs", "cluster", "holders", "heldout", "also_found")
+TABLES = ("copies", "pairs", "cluster", "holders", "substrings", "heldout", "also_found")
+SHOWN_ROWS = 50  # of a table
 
 
 def show(found: Row) -> None:
@@ -40,7 +41,7 @@ def show(found: Row) -> None:
     for table in TABLES:
         if found[table]:
             print(f"\n{table}")
-            for item in found[table]:
+            for item in found[table][:SHOWN_ROWS]:
                 print("  " + "  ".join(f"{k}={number(v)}" for k, v in item.items()))
     print()
     for key, value in row.items():

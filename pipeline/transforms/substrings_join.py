@@ -46,8 +46,7 @@ def group(root: Path, which: str, parts: list[int], partition: int, num: int) ->
         schema.REPEATED,
         [docs[at], starts[at], upper[at], lower[at], copies, first, members, places],
     )
-    num_groups = len(np.unique(np.stack([upper[at], lower[at]]), axis=1).T)
-    return {"stretches": sum(len(s[0]) for s in slices), "places": len(at), "groups": num_groups}
+    return {"stretches": sum(len(s[0]) for s in slices), "places": len(at)}
 
 
 def _contents(root: Path, docs: bands.Docs) -> npt.NDArray[np.uint64]:

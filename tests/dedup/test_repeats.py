@@ -63,6 +63,8 @@ def test_a_run_goes_on_while_all_places_do() -> None:
         ("один два три четыре", 1, 24, " два три"),  # an odd byte: inside of a character
         ("我们在河边看见一座磨坊", 1, 20, "们在河边看"),
         ("x中文abc", 0, 8, "x中文"),
+        ("我们走。在河边，看见一座磨坊", 3, 37, "。在河边，看见一座"),  # the comma is 4 Han away
+        ("在河边，看见", 0, 15, "在河边，"),
         ("one\ntwo three\nfour", 3, 14, "\ntwo three"),
         ("one two three ", 4, 14, "two three "),
         ("a" * 99, 40, 80, "a" * 40),  # no border near: cut where it is

@@ -49,7 +49,7 @@ def test_any_selection_keeps_one_of_all_that_it_holds(
     for turn in range(5):
         some = set(random.Random(turn).sample(sorted(set(texts)), 7))
         gone = selected(tmp_path, texts, some)
-        least = repeated(list(some), 60, 2 * most + 2)
+        least = repeated(list(some), 60, window + most)
         at_most = repeated(list(some), length - 2 * most - 9)
         for text in some:
             assert least[text] <= gone[text] <= at_most[text]

@@ -31,7 +31,7 @@ def require_right(texts: list[str], rows: dict[str, list[Row]], min_bytes: int) 
         keeper = places[0][2].encode()
         for _, row, text in places:
             assert text.encode()[row.start + most : row.end - most] in keeper
-    wanted = repeated(texts, min_bytes, 2 * most + 2)
+    wanted = repeated(texts, min_bytes, window + most)
     found = repeated(texts, length - 2 * most - 8)
     for text in set(texts):
         gone = covered(rows[text])
@@ -44,6 +44,16 @@ def test_all_that_repeats_is_found_and_nothing_else(tmp_path: Path, seed: int) -
     texts = mixed(seed)
     rows = found(tmp_path, [texts[:5], texts[5:]])
     require_right(texts, rows, 60)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_of_words_at_most_two_are_left_at_either_end(tmp_path: Path, seed: int) -> None:
+    pick = random.Random(seed)
+    pieces = [words(seed * 9 + n, pick.randrange(15, 60)) for n in range(5)]
+    texts = [f"{words(90 + n, 9)} {pick.choice(pieces)} {words(80 + n, 9)}" for n in range(9)]
+    rows = found(tmp_path, [texts])
+    wanted = repeated(texts, 60, 8)
+    assert all(wanted[text] <= covered(rows[text]) for text in texts)
 
 
 def test_any_parts_and_any_order_of_inputs_give_the_same(tmp_path: Path) -> None:

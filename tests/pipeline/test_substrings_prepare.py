@@ -171,6 +171,22 @@ def test_where_the_first_place_is_not_selected_the_next_one_keeps_the_text(root:
         }
 
 
+def test_inspect_tells_where_else_a_text_stands(root: Path) -> None:
+    _, second, *_ = sorted(carriers(1), key=content)
+    ids = {row["text"]: row["id"].hex() for row in rows(root, "documents")}
+    shown = json.loads(assay("inspect", root, ids[second], "--json").stdout)
+    places = [row for row in shown["substrings"] if row["copies"] == len(carriers(1))]
+    assert {row["first"] for row in places} == {False}
+    assert {row["also_in"] for row in places} <= {ids[text] for text in carriers(1)}
+    begin, end = min(row["start"] for row in places), max(row["end"] for row in places)
+    assert second.encode()[begin:end].decode() == f"\n{NOTICE}"
+    (edit,) = shown["edits"]
+    assert (edit["kind"], edit["text"]) == ("substring", f"\n{NOTICE}")
+    own = shown["document"]["substrings"]
+    assert own["most_copies"] == len(carriers(1))
+    assert 0 < own["score"] == own["repeated"] < 1
+
+
 def test_what_is_forgotten_keeps_no_text(root: Path, tmp_path: Path) -> None:
     other = tmp_path / "corpus"
     shutil.copytree(root, other)
