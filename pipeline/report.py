@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from pipeline import store
 from pipeline.amounts import counted
 from pipeline.corpus import manifest, part_paths
-from pipeline.files import file_hash, read_sealed, write_sealed
+from pipeline.files import file_hash, read_json, read_sealed, write_sealed
 from pipeline.sql import ask
 
 MEMORY_LIMIT = "300MB"  # with the process that asks, below what its workers had together
@@ -66,12 +66,7 @@ def funnel(root: Path) -> list[dict[str, Any]]:
     if forgotten:
         rows.append(_row("forgotten", -forgotten, None, "see `assay forget`"))
     rows.append(_row("documents", ingest["documents"] - forgotten, ingest["bytes"]))
-    heldout = found["stages"]["heldout"]["totals"]
-    note = (
-        f"{counted(heldout['documents'], 'text')} in {counted(heldout['sets'], 'set')}, and copies"
-    )
-    if heldout["independent_rejected"]:
-        note += f"; {counted(heldout['independent_rejected'], 'independent record')} rejected"
+    note = held_out(root, found["stages"]["heldout"]["totals"], is_forgotten=forgotten > 0)
     rows.append(_gone("held out", fates, "heldout", note))
     rows.append(_gone("exact copies", fates, "copies", "beyond the first of a text"))
     rows.append(_gone("near duplicates", fates, "near", "as a mixture of all would choose"))
@@ -82,6 +77,19 @@ def funnel(root: Path) -> list[dict[str, Any]]:
         rows.append(_left(f"left: {language}", [f for f in left if f["language"] == language]))
     others = [fate for fate in left if fate["language"] not in named]
     return [*rows, _left("left: others", others)] if others else rows
+
+
+def held_out(root: Path, totals: dict[str, Any], *, is_forgotten: bool) -> str:
+    """How much text is held out. When sets were chosen it was as `totals` say; what was forgotten
+    since, heldout.json has taken off."""
+    texts, sets = totals["documents"], totals["sets"]
+    if is_forgotten:
+        left = [entry["documents"] for entry in read_json(root / "heldout.json")["sets"].values()]
+        texts, sets = sum(left), sum(num > 0 for num in left)
+    note = f"{counted(texts, 'text')} in {counted(sets, 'set')}, and copies"
+    if totals["independent_rejected"]:
+        note += f"; {counted(totals['independent_rejected'], 'independent record')} rejected"
+    return note
 
 
 def _fates(root: Path) -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import random
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from corpus_parts import content
 from dedup import clusters
 from pipeline import report, schema
 from pipeline.files import part_name, read_json, write_json
-from pipeline.report import fitted, funnel, summary
+from pipeline.report import fitted, funnel, held_out, summary
 from pipeline.settings import Heldout, Near
 from pipeline.transforms import heldout, heldout_index, heldout_match, near, near_join
 from pipeline.transforms.sweep import sweep
@@ -236,3 +237,13 @@ def test_a_word_wider_than_the_terminal_stays_whole() -> None:
     assert fitted("made in /a/very/long-path/of/words here", 12) == (
         "made in\n      /a/very/long-path/of/words\n      here"
     )
+
+
+def test_held_out_texts_that_were_forgotten_are_not_counted(tmp_path: Path) -> None:
+    sets = {"a/en/x": {"documents": 3}, "a/zh/x": {"documents": 0}}
+    (tmp_path / "heldout.json").write_text(json.dumps({"sets": sets}))
+    totals = {"documents": 9, "sets": 2, "independent_rejected": 1}
+    before = "9 texts in 2 sets, and copies; 1 independent record rejected"
+    assert held_out(tmp_path, totals, is_forgotten=False) == before
+    after = "3 texts in 1 set, and copies; 1 independent record rejected"
+    assert held_out(tmp_path, totals, is_forgotten=True) == after
