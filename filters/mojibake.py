@@ -19,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from filters import pinyin
+from filters import confused_han, pinyin
 from filters.text import next_char
 from kernels.cache import kept_arrays
 from kernels.compile import inner_kernel, kernel
@@ -51,12 +51,6 @@ _FIRST_OF_GBK = "’".encode().decode("gb18030", "replace")[0]  # 鈥, as in 鈥
 BRACKETS, POWERS, CONFUSIONS, APART = range(4)
 TONE = pinyin.MIN_DIFFERENT
 _BRACKET, _TIMES = "（", "×"
-CONFUSED = {
-    "末": "来能经必知曾婚满成尝",  # 未
-    "曰": "本期子常历报程语记夜前",  # 日
-    "己": "经故婚",  # 已
-    "夭": "气空然津上下",  # 天
-}
 
 
 def _pairs() -> frozenset[str]:
@@ -101,17 +95,16 @@ def _tables() -> tuple[npt.NDArray[np.int16], npt.NDArray[np.uint8]]:
     weights[list(map(ord, _LEADS))] |= LEAD
     weights[[ord(pair[0]) for pair in sorted(PAIRS)]] |= PAIR
     weights[ord(_FIRST_OF_GBK)] |= ALONE
-    weights[[ord(_BRACKET), ord(_TIMES), *map(ord, CONFUSED)]] |= LOOK
+    weights[[ord(_BRACKET), ord(_TIMES), *map(ord, confused_han.CONFUSED)]] |= LOOK
     goes_on = np.zeros(0x2200, np.uint8)
     goes_on[0x80:0xC0] = 1
     goes_on[[ord(char) for char in bytes(range(0x80, 0xC0)).decode("cp1252", "ignore")]] = 1
     return weights, goes_on
 
 
-MARKS, GOES_ON = kept_arrays([__file__], _tables)
-_CONFUSED_PAIRS = {first + after for first in CONFUSED for after in CONFUSED[first]}
+MARKS, GOES_ON = kept_arrays([__file__, confused_han.__file__], _tables)
 _PAIRED = np.array(
-    sorted(ord(pair[0]) << 16 | ord(pair[1]) for pair in PAIRS | _CONFUSED_PAIRS), np.int64
+    sorted(ord(pair[0]) << 16 | ord(pair[1]) for pair in PAIRS | confused_han.PAIRS), np.int64
 )
 _NUM_LEADS = np.array([_LEADS.get(chr(code), 0) for code in range(0x100)])
 _BRACKET_CODE, _TIMES_CODE = ord(_BRACKET), ord(_TIMES)
@@ -180,6 +173,10 @@ def wrong_chars(
                     looks[text, POWERS] += 1
                 else:
                     looks[text, CONFUSIONS] += _is_pair(data, at, end, code)
+                    if begin >= offsets[text] + 3 and data[begin - 3] >= 0xE0:
+                        looks[text, CONFUSIONS] += _is_pair(
+                            data, begin, end, next_char(data, begin - 3)[0]
+                        )
             elif mark & _ASKS and begin >= sequence_end:
                 num_chars, stop = _sequence(data, at, end, code, mark)
                 counts[text, 1] += num_chars

@@ -82,7 +82,7 @@ GROUPS: dict[str, Group] = {
         generated.measure,
         generated.COLUMNS,
         ("filters.generated",),
-        ("words/generated.tsv",),
+        ("words/generated.tsv", "words/style.tsv", SIMPLIFIED),
     ),
     "boilerplate": Group(
         boilerplate.measure,

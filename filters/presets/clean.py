@@ -16,7 +16,7 @@ CUTS: dict[str, tuple[float, str]] = {  # from here on flagged; section of docs/
     "unsafe.score": (0.3, "Unsafe text: one severe phrase in 187 words, or a milder one in 104"),
     "broken.score": (0.1, "Broken text: one character of 1,000 is wrong"),
     "copied.score": (0.4, "Copied pages: one phrase of a mirror has .33, two have .5"),
-    "generated.score": (0.5, "Text written by machines: flags 1 % of the pieces it was fitted on"),
+    "generated.score": (0.5, "Text written by machines: flags .5 % of the pieces it was fitted on"),
 }
 
 CLEAN: tuple[Rule, ...] = tuple(
