@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dedup.bands import Docs, Edges
+from dedup.contraction import Names, scattered
 from dedup.join import similarity_join
 from dedup.shingles import Array, Hashes, Offsets
 from kernels.compile import kernel
@@ -34,11 +35,12 @@ def components(edges: Edges) -> tuple[Docs, npt.NDArray[np.int64]]:
 
 def streamed_components(
     edges: Callable[[], Iterable[Edges]],
-) -> tuple[Docs, npt.NDArray[np.int64]]:
+) -> tuple[Docs, Names]:
     """Components of edges between `part << 32 | row` that come in pieces; called twice.
 
-    Returns: the nodes, ascending, and for each a number that its component has alone. Memory is
-    4 bytes for each row of a part up to the last that is a node, and 16 a node; never all edges.
+    Returns: the nodes, ascending, and for each the name of its component: the smallest scattered
+    name in it (dedup/contraction.py). Memory is 4 bytes for each row of a part
+    up to the last that is a node (8 from 2^31 rows on), and 40 a node; never all edges.
     """
     heights = np.zeros(0, np.int64)  # of each part, rows up to the last that is a node
     for piece in edges():
@@ -58,11 +60,29 @@ def streamed_components(
     places = np.flatnonzero(is_node)
     parts = np.searchsorted(starts, places, side="right") - 1
     nodes = parts.astype(np.uint64) << np.uint64(32) | (places - starts[parts]).astype(np.uint64)
-    return nodes, parents[places].astype(np.int64)
+    roots = np.searchsorted(places, parents[places])  # of each node its root, as a place in nodes
+    names = scattered(nodes)
+    smallest = np.full(len(nodes), ~np.uint64(0))
+    np.minimum.at(smallest, roots, names)
+    return nodes, smallest[roots]
 
 
 def _part_and_row(docs: Docs) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     return (docs >> np.uint64(32)).astype(np.int64), (docs & np.uint64(0xFFFFFFFF)).astype(np.int64)
+
+
+def united(
+    left: npt.NDArray[np.int32], right: npt.NDArray[np.int32], num: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Components of pairs of numbers below `num`: those in a pair, ascending, and for each the
+    smallest of its component. Memory is 9 bytes a number, and nothing a pair."""
+    in_pair = np.zeros(num, np.bool_)
+    in_pair[left] = in_pair[right] = True
+    parents = np.arange(num)
+    _unite_pairs(left, right, parents)
+    _resolve(parents)
+    found = np.flatnonzero(in_pair)
+    return found, parents[found]
 
 
 def spanning_forest(edges: Edges) -> Edges:
@@ -112,6 +132,13 @@ def _unite_all(ends: Array, parents: Array) -> Array:
         joins[e] = a != b
         parents[max(a, b)] = min(a, b)
     return joins
+
+
+@kernel
+def _unite_pairs(left: Array, right: Array, parents: Array) -> None:
+    for k in range(len(left)):
+        a, b = _root(parents, left[k]), _root(parents, right[k])
+        parents[max(a, b)] = min(a, b)
 
 
 @kernel

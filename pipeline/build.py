@@ -15,12 +15,13 @@ meets in GroupByKey as part numbers; the packed key files stay where they are.
 from __future__ import annotations
 
 import bisect
+import functools
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import apache_beam as beam
 
-from pipeline import disk, turns
+from pipeline import disk, rounds, turns
 from pipeline.elsewhere import here
 from pipeline.run import run_join, run_part, run_sweep
 from pipeline.shards import Shard
@@ -50,8 +51,18 @@ def build(pipeline: beam.Pipeline, job: Job, lanes: int | None = None) -> None:
         swept = met | "Parts to tell" >> AllShards(job, "across", lanes)
         for name in job.across:
             swept |= f"Tell {name}" >> beam.Map(_part, job, name).with_output_types(Shard)
-    forests = swept | "Join forest" >> Join(job, "forest")
+    near_duplicates(swept, job, lanes)
+
+
+def near_duplicates(signed: beam.PCollection, job: Job, lanes: int | None) -> None:
+    """Add the joins that wait for all signatures."""
+    forests = signed | "Join forest" >> Join(job, "forest")
     joined = forests | "Join components" >> Join(job, "components")
+    verified(joined, job, lanes)
+
+
+def verified(joined: beam.PCollection, job: Job, lanes: int | None) -> None:
+    """Add what waits for the components."""
     listed = joined | "Parts to shingle" >> AllShards(job, "candidates", lanes)
     shingled = listed | "Candidates" >> beam.Map(_part, job, "candidates").with_output_types(Shard)
     paired = shingled | "Join pairs" >> Join(job, "pairs")
@@ -78,6 +89,17 @@ def _runs(names: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
         yield from zip(run) if is_join else (run,)
 
 
+def build_step(pipeline: beam.Pipeline, name: str, count: int, work: rounds.Work) -> None:
+    """One step of rounds.py in a pipeline of its own."""
+    start = pipeline | "Start" >> beam.Create([0])
+    _ = start | name >> Each(count, functools.partial(_work, work))
+
+
+def build_rest(pipeline: beam.Pipeline, job: Job, lanes: int | None = None) -> None:
+    """What is left when rounds.py has made the components."""
+    verified(pipeline | "Start" >> beam.Create([0]), job, lanes)
+
+
 class Join(beam.PTransform):
     """Wait for all elements, then run every partition of a join once; yields the partitions."""
 
@@ -86,13 +108,25 @@ class Join(beam.PTransform):
         self.job, self.stage = job, stage
 
     def expand(self, elements: beam.PCollection) -> beam.PCollection:
-        partitions = JOINS[self.stage].partitions(self.job)
+        made = functools.partial(_join, self.job, self.stage)
+        return elements | Each(JOINS[self.stage].partitions(self.job), made)
+
+
+class Each(beam.PTransform):
+    """Wait for all elements, then call `work` for each number below `count`."""
+
+    def __init__(self, count: int, work: Callable[[int], Iterable[int]]) -> None:
+        super().__init__()
+        self.count, self.work = count, work
+
+    def expand(self, elements: beam.PCollection) -> beam.PCollection:
         return (
             elements
             | "To partitions"
-            >> beam.FlatMap(_to_partitions, partitions).with_output_types(tuple[int, int])
+            >> beam.FlatMap(_to_partitions, self.count).with_output_types(tuple[int, int])
             | "Group" >> beam.GroupByKey()
-            | "Run" >> beam.Map(_join, self.job, self.stage).with_output_types(int)
+            | "Number" >> beam.Map(_key).with_output_types(int)
+            | "Run" >> beam.FlatMap(self.work).with_output_types(int)
         )
 
 
@@ -142,9 +176,15 @@ def _sweep(shard: Shard, job: Job, stages: tuple[str, ...]) -> Shard:
         return run_sweep(job, stages, shard)
 
 
-def _join(group: tuple[int, Iterable[int]], job: Job, stage: str) -> int:
+def _join(job: Job, stage: str, partition: int) -> Iterator[int]:
     with disk.explained(job.root):
-        return run_join(job, stage, _key(group))
+        if stage == rounds.STAGE and rounds.are_left(job):
+            return
+        yield run_join(job, stage, partition)
+
+
+def _work(work: rounds.Work, number: int) -> Iterator[int]:
+    yield work(number)
 
 
 def _to_partitions(_: object, partitions: int) -> Iterator[tuple[int, int]]:

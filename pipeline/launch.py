@@ -12,7 +12,7 @@ import socket
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
-from pipeline import turns, workers  # isort: skip (the workers silence Beam's log, then load it)
+from pipeline import rounds, turns, workers  # isort: skip (the workers silence Beam's log, then load it)
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import (
@@ -23,12 +23,13 @@ from apache_beam.options.pipeline_options import (
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.transforms.environments import EmbeddedPythonGrpcEnvironment, Environment
 
-from pipeline.build import build
+from pipeline.build import build, build_rest, build_step
 from pipeline.config import ConfigError
 from pipeline.failures import explained
 from pipeline.runners import Chosen
 from pipeline.stages import Job
 
+Steps = Callable[[beam.Pipeline, Job, int | None], None]
 ANSWER_SECONDS = 10.0  # for a connection to a job service
 SCHEMES = ("dns", "ipv4", "ipv6", "unix", "xds")  # of addresses that only gRPC can look up
 
@@ -61,13 +62,19 @@ def run(job: Job, chosen: Chosen, shown: AbstractContextManager[None]) -> None:
         CorpusError, StepError: as failures.explained.
     """
     if chosen.name in LOCAL:
-        _run_local(job, chosen.name, chosen.workers, shown)
+        run_local(job, chosen.name, chosen.workers, shown)
     else:
         with shown, explained(job.root):
             _run_elsewhere(job, chosen)
 
 
-def _run_local(job: Job, name: str, num_workers: int, shown: AbstractContextManager[None]) -> None:
+def run_local(
+    job: Job,
+    name: str,
+    num_workers: int,
+    shown: AbstractContextManager[None],
+    first: Steps = build,
+) -> None:
     lanes = 1 if name == "inline" else num_workers
     options = PipelineOptions([], direct_num_workers=lanes)
     where = LOCAL[name if lanes > 1 else "inline"]
@@ -76,9 +83,13 @@ def _run_local(job: Job, name: str, num_workers: int, shown: AbstractContextMana
         where(job) as environment,
         shown,
         explained(job.root, workers.lost),
-        beam.Pipeline(runner=FnApiRunner(environment), options=options) as pipeline,
     ):
-        build(pipeline, job, lanes)
+
+        def run(steps: Steps) -> None:
+            with beam.Pipeline(runner=FnApiRunner(environment), options=options) as pipeline:
+                steps(pipeline, job, lanes)
+
+        _in_runs(job, run, first)
 
 
 def _run_elsewhere(job: Job, chosen: Chosen) -> None:
@@ -89,8 +100,23 @@ def _run_elsewhere(job: Job, chosen: Chosen) -> None:
     endpoint = options.view_as(PortableOptions).job_endpoint
     if endpoint not in (None, "embed"):
         _require_answer(endpoint)
-    with beam.Pipeline(runner=make(), options=options) as pipeline:
-        build(pipeline, job)
+
+    def run(steps: Steps) -> None:
+        with beam.Pipeline(runner=make(), options=options) as pipeline:
+            steps(pipeline, job, None)
+
+    _in_runs(job, run, build)
+
+
+def _in_runs(job: Job, run: Callable[[Steps], None], first: Steps) -> None:
+    """One run, or what it left off where components take rounds."""
+    run(first)
+    if rounds.are_left(job):
+        rounds.run_rounds(
+            job,
+            lambda name, count, work: run(lambda p, *_: build_step(p, name, count, work)),
+        )
+        run(build_rest)
 
 
 def _require_answer(endpoint: str) -> None:

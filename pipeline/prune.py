@@ -33,6 +33,8 @@ def prune(job: Job) -> None:
         for path in folder.glob("part-*"):
             if part_number(path) not in numbers:
                 path.unlink()
+    for rounds in ("joins/contraction", "stats/contraction"):  # components stand
+        shutil.rmtree(job.root / rounds, ignore_errors=True)
     index = heldout_index.outputs(job.root)
     for path in set(index[0].parent.glob("*.npy")).difference(index):  # an earlier form of it
         path.unlink()

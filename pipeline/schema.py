@@ -102,12 +102,12 @@ INDEXED = pa.schema(
     ]
 )
 
-# Documents that may be near duplicates, ascending, with the number of their component.
-COMPONENTS = pa.schema([("doc", pa.uint64()), ("component", pa.int64())])
+# Documents that may be near duplicates, ascending, with the name of their component.
+COMPONENTS = pa.schema([("doc", pa.uint64()), ("component", pa.uint64())])
 
 # Members of candidate clusters, on their way to verification.
 CANDIDATES = pa.schema(
-    [("component", pa.int64()), ("content_hash", HASH), ("shingles", pa.large_list(pa.uint64()))]
+    [("component", pa.uint64()), ("content_hash", HASH), ("shingles", pa.large_list(pa.uint64()))]
 )
 
 # Verified near-duplicate pairs of distinct contents, a < b.

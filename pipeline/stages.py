@@ -392,7 +392,7 @@ JOINS: dict[str, Join] = {
             job.root, job.settings.near, job.parts, partition, _partitions(job)
         ),
     ),
-    "components": Join(
+    "components": Join(  # or by rounds.py
         lambda _: 1,
         ("forest",),
         lambda job, _: [near.components_output(job.root)],

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dedup import bands, clusters, sketches
+from dedup.contraction import Names, begins, scattered
 from pipeline import schema
 from pipeline.files import part_name, replacing
 from pipeline.tables import rank_of, read_batch, read_columns, write_columns, write_table
@@ -109,15 +110,21 @@ def _sketches(root: Path, docs: bands.Docs, num_words: int) -> sketches.Sketches
 
 
 def join(root: Path, num: int) -> dict[str, Any]:
-    """One union-find over the forests: documents sorted, with the number of their component."""
+    """One union-find over the forests: documents sorted, with their component. Of more edges
+    than one process unites contraction.py makes the same."""
 
     def edges() -> Iterator[bands.Edges]:
         for partition in range(num):
             yield np.stack(read_columns(forest_output(root, partition), schema.EDGES), axis=1)
 
-    docs, labels = clusters.streamed_components(edges)
-    write_columns(components_output(root), schema.COMPONENTS, [docs, labels])
-    return {"candidates": len(docs), "components": len(np.unique(labels))}
+    docs, components = clusters.streamed_components(edges)
+    write_columns(components_output(root), schema.COMPONENTS, [docs, components])
+    return counted(docs, components)
+
+
+def counted(docs: bands.Docs, components: Names) -> dict[str, Any]:
+    """Counters of a file of components; each counts where the document of its name is."""
+    return {"candidates": len(docs), "components": int((scattered(docs) == components).sum())}
 
 
 # --- verify ---------------------------------------------------------------------------------------
@@ -136,31 +143,32 @@ def verify(root: Path, near: Near, parts: list[int], partition: int, num: int) -
     by slice, so that a component of a million near-equal pages takes 40 bytes a page here.
     """
     labels, names, places = _members(root, parts, partition, num)
-    bounds = np.append(np.flatnonzero(np.diff(labels, prepend=-1)), len(labels))
+    bounds = np.append(np.flatnonzero(begins(labels)), len(labels))
     sizes = np.diff(bounds)
     in_large = np.repeat(sizes > clusters.MAX_STORED, sizes)
     sets = _shingles(root, places[~in_large])
     hashes, offsets = np.asarray(sets.values), np.asarray(sets.offsets)
     small = np.cumsum(~in_large) - 1  # of a member: which of `sets` is its
-    found = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32))]
+    found = [(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32))]
     for begin, end in itertools.pairwise(bounds):
         if 1 < end - begin <= clusters.MAX_STORED:
             inside = offsets[small[begin] : small[end - 1] + 2]
             i, j, jaccards = clusters.verified_pairs(
                 hashes[inside[0] : inside[-1]], inside - inside[0], near.threshold
             )
-            found.append((begin + i, begin + j, jaccards))
+            pair = ((begin + side).astype(np.int32) for side in (i, j))
+            found.append((*pair, jaccards))
     first, second, jaccard = (np.concatenate(column) for column in zip(*found, strict=True))
+    del found
     # Rows of a component stand together, contents ascending: the smallest row has the smallest.
-    nodes, roots = clusters.components(np.stack([first, second], axis=1).astype(np.uint64))
-    rows, leaders = nodes.astype(np.int64), nodes[roots].astype(np.int64)
+    rows, leaders = clusters.united(first, second, len(labels))
     large = np.flatnonzero(in_large)
     rows, leaders = np.append(rows, large), np.append(leaders, np.repeat(bounds[:-1], sizes)[large])
     members = np.bincount(leaders, minlength=len(labels))[leaders].astype(np.int32)
 
     pairs_path, clusters_path, shingles_path = verify_outputs(root, partition)
-    rank = rank_of(names)
-    by_content = np.lexsort((rank[second], rank[first]))
+    rank = rank_of(names).astype(np.uint32)
+    by_content = np.argsort(rank[first].astype(np.uint64) << np.uint64(32) | rank[second])
     columns = [names.take(pa.array(side[by_content])) for side in (first, second)]
     write_table(pairs_path, schema.PAIRS, [*columns, pa.array(jaccard[by_content])])
     by_content = np.argsort(rank[rows], kind="stable")
@@ -187,10 +195,10 @@ Places = npt.NDArray[Any]  # of PLACE
 
 def _members(
     root: Path, parts: list[int], partition: int, num: int
-) -> tuple[npt.NDArray[np.int64], pa.Array, Places]:
+) -> tuple[Names, pa.Array, Places]:
     """Candidates of a partition, each content once, by component and content: their components,
     contents, and places."""
-    labels, places = [np.empty(0, np.int64)], [np.empty(0, PLACE)]
+    labels, places = [np.empty(0, np.uint64)], [np.empty(0, PLACE)]
     contents = [pa.array([], schema.HASH)]
     for part in sorted(parts):
         batch = read_batch(shingle_outputs(root, part)[0], schema.CANDIDATES)
@@ -209,7 +217,7 @@ def _members(
     rank = rank_of(content)
     order = np.lexsort((rank, label))
     label, rank = label[order], rank[order]
-    is_new = (np.diff(label, prepend=-1) != 0) | (np.diff(rank, prepend=-1) != 0)
+    is_new = begins(label) | begins(rank)
     order = order[is_new]
     return label[is_new], content.take(pa.array(order)), np.concatenate(places)[order]
 

@@ -1,0 +1,160 @@
+"""Components of forests that are too much for one union-find, in steps that go by partitions.
+
+    told      a share of the forests: their edges, told to both ends
+    large     a range of names: large-star
+    small     the same range: small-star; large and small in turn, until both change nothing
+    stars     the same range: every document with its component, by document
+    components  all documents, from all ranges, in the file that near_join.join writes of few
+
+A partition holds the edges of its range, some EDGES_A_PARTITION, or 16 bytes for each member of the
+largest component, if that is more. The files of a step stand under joins/contraction/. Each step is
+a run of its own (rounds.py), for only its counters tell whether there will be another one.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from dedup import bands, clusters, contraction
+from dedup.contraction import Records
+from pipeline import schema
+from pipeline.files import part_name
+from pipeline.tables import read_columns, write_columns
+from pipeline.transforms import near_join
+from pipeline.transforms.near import components_output
+
+ONE_PROCESS_EDGES = 100_000_000
+EDGES_A_PARTITION = 8_000_000  # 256 MB as records of both ends; sorting holds three copies
+PARTS_AT_A_TIME = 256  # of which all documents are put into order together
+
+RECORDS = pa.schema([("to", pa.uint64()), ("other", pa.uint64())])
+
+Star = Callable[[Records], tuple[Records, int]]
+
+
+class Step(NamedTuple):
+    """`count` partitions, each of which has its `output` of all partitions of another step."""
+
+    name: str
+    count: int
+    reads: tuple[str, int] | None  # name and count of that step; None: the forests
+    output: Callable[[Path, int], Path]
+    work: Callable[[Path, int], dict[str, int]]  # writes it; returns counters
+
+
+def is_needed(num_edges: int) -> bool:
+    """Are there more edges than one process unites?"""
+    return num_edges > ONE_PROCESS_EDGES
+
+
+def in_rounds(num_forests: int, num_edges: int, run: Callable[[Step], int]) -> int:
+    """All steps, one after another; returns how many rounds it took.
+
+    Args:
+        run: makes every partition of a step, and returns how many edges they changed.
+    """
+    num = 1 << max(0, -(-num_edges // EDGES_A_PARTITION) - 1).bit_length()
+    step = _step("told", 0, num, None, _tell, num_forests)
+    run(step)
+    for number in itertools.count(1):
+        step = _step("large", number, num, step, _star, contraction.large_star)
+        changed = run(step)
+        step = _step("small", number, num, step, _star, contraction.small_star)
+        changed += run(step)
+        if changed == 0:
+            break
+    step = _step("stars", number, num, step, _stars)
+    run(step)
+    gather = functools.partial(_gather, step.output, num)
+    run(Step("components", 1, (step.name, num), _components, gather))
+    return number
+
+
+def _step(
+    kind: str, number: int, num: int, before: Step | None, work: Callable[..., Any], *given: object
+) -> Step:
+    """Over `num` ranges of names: work(reads, writes, num, *given, root, partition)."""
+    name = f"contraction/{number:02d}-{kind}"
+    reads, writes = before.output if before else None, functools.partial(_output, name)
+    made = functools.partial(work, reads, writes, num, *given)
+    return Step(name, num, (before.name, num) if before else None, writes, made)
+
+
+def _output(name: str, root: Path, partition: int) -> Path:
+    return root / "joins" / name / part_name(partition, "arrow")
+
+
+Output = Callable[[Path, int], Path]
+
+
+def _tell(
+    _: None, writes: Output, num: int, num_forests: int, root: Path, partition: int
+) -> dict[str, int]:
+    """Edges of every `num`th forest: a spanning forest of them all says as much."""
+    forests = [np.empty((0, 2), np.uint64)]
+    for number in range(partition, num_forests, num):
+        columns = read_columns(near_join.forest_output(root, number), schema.EDGES)
+        forests.append(np.stack(columns, axis=1))
+    edges = contraction.scattered(clusters.spanning_forest(np.concatenate(forests)))
+    told = contraction.to_both(edges[:, 0], edges[:, 1])
+    write_columns(writes(root, partition), RECORDS, list(told))
+    return {"edges": len(edges)}
+
+
+def _star(
+    reads: Output, writes: Output, num: int, star: Star, root: Path, partition: int
+) -> dict[str, int]:
+    told, changed = star(_told(reads, num, root, partition))
+    write_columns(writes(root, partition), RECORDS, list(told))
+    return {"records": len(told.to), "changed": changed}
+
+
+def _stars(reads: Output, writes: Output, num: int, root: Path, partition: int) -> dict[str, int]:
+    """Documents, ascending, and their components."""
+    names, centres = contraction.stars(_told(reads, num, root, partition))
+    docs = contraction.gathered(names)
+    order = np.argsort(docs)
+    write_columns(writes(root, partition), schema.COMPONENTS, [docs[order], centres[order]])
+    return {"candidates": len(docs)}
+
+
+def _told(reads: Output, num: int, root: Path, partition: int) -> Records:
+    """What the partitions of the step before have to tell this one."""
+    pieces = []
+    for other in range(num):
+        records = Records(*read_columns(reads(root, other), RECORDS))
+        mine = bands.partition_slice(records.to, partition, num)
+        pieces.append(Records(records.to[mine].copy(), records.other[mine].copy()))
+    return contraction.merged(pieces)
+
+
+def _components(root: Path, _: int) -> Path:
+    return components_output(root)
+
+
+def _gather(reads: Output, num: int, root: Path, _: int) -> dict[str, int]:
+    """Some parts at a time, so that all there is of all is what is written: 16 bytes a document."""
+    stars = [read_columns(reads(root, partition), schema.COMPONENTS) for partition in range(num)]
+    total = sum(len(docs) for docs, _ in stars)
+    docs, names = np.empty(total, np.uint64), np.empty(total, np.uint64)
+    last = max((int(docs[-1]) >> 32 for docs, _ in stars if len(docs)), default=0)
+    done = 0
+    for part in range(0, last + 1, PARTS_AT_A_TIME):
+        borders = np.array([part, part + PARTS_AT_A_TIME], np.uint64) << np.uint64(32)
+        slices = [slice(*np.searchsorted(docs, borders)) for docs, _ in stars]
+        some = np.concatenate([docs[mine] for (docs, _), mine in zip(stars, slices, strict=True)])
+        order = np.argsort(some)
+        inside = slice(done, done + len(some))
+        docs[inside] = some[order]
+        some = np.concatenate([names[mine] for (_, names), mine in zip(stars, slices, strict=True)])
+        names[inside] = some[order]
+        done = inside.stop
+    write_columns(components_output(root), schema.COMPONENTS, [docs, names])
+    return near_join.counted(docs, names)
