@@ -8,8 +8,11 @@ import json
 from pathlib import Path
 
 from dedup import curve
-from pipeline.amounts import counted
+from pipeline.amounts import counted, parse_amount, parse_bytes
+from pipeline.config import ConfigError, load
 from pipeline.finished import reading
+from pipeline.prices import Prices
+from pipeline.settings import Near
 
 EXAMPLE = """examples:
   assay dedup index runs/web-2026 --out indexes/web-2026
@@ -20,7 +23,8 @@ EXAMPLE = """examples:
   assay dedup audit runs/web --max-loss 0.3 --strict      (2 where a source loses more)
   assay dedup semantic runs/web                           (cosines of `assay embed`)
   assay dedup curve --threshold 0.7
-  assay dedup curve --threshold 0.8 --bands 14 --rows 8   (FineWeb's)"""
+  assay dedup curve --threshold 0.8 --bands 14 --rows 8   (FineWeb's)
+  assay dedup plan --documents 1B --mean-bytes 3000 --prices examples/prices.yaml"""
 POINTS = tuple(i / 20 for i in range(4, 21))  # of Jaccard, at which the curve is printed
 
 
@@ -100,6 +104,20 @@ def main(argv: list[str]) -> int:
     verb.add_argument("--bands", type=int, help="show these instead, with --rows")
     verb.add_argument("--rows", type=int)
     verb.set_defaults(run=_curve)
+    verb = verbs.add_parser(
+        "plan",
+        help="what near duplicates of so many documents would take: cores, bytes, cost",
+        description="Workers, CPU hours, bytes and cost of near deduplication, from rates that "
+        "were measured and are printed with it; what is beyond 10 million documents is worked out.",
+        epilog=EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    verb.add_argument("--documents", required=True, help="how many: 500k, 1B")
+    verb.add_argument("--mean-bytes", type=float, default=3_000, help="default %(default)s")
+    verb.add_argument("--workers", type=int, help="cores (default: as many as end in a day)")
+    verb.add_argument("--shard-bytes", help="as in corpus.yaml (default: proposed)")
+    verb.add_argument("--prices", type=Path, metavar="FILE", help="pipeline/prices.py has the keys")
+    verb.set_defaults(run=_plan)
     options = parser.parse_args(argv)
     if options.verb == "curve":
         if not 0 < options.threshold <= 1:
@@ -163,6 +181,23 @@ def _index(options: argparse.Namespace) -> int:
         f"{counted(len(made.groups), 'corpus', 'corpora')} of {text_bytes / 1e6:,.1f} MB, now "
         f"{num_bytes / 1e6:,.1f} MB; in mixture.yaml: not_in: [{options.out}]"
     )
+    return 0
+
+
+def _plan(options: argparse.Namespace) -> int:
+    from pipeline.auditing.plan import plan, told  # loads numba
+
+    if options.mean_bytes <= 0 or (options.workers is not None and options.workers < 1):
+        raise ConfigError("--mean-bytes is above 0, --workers at least 1")
+    found = plan(
+        parse_amount(options.documents),
+        options.mean_bytes,
+        Near(),
+        parse_bytes(options.shard_bytes) if options.shard_bytes else None,
+        options.workers,
+    )
+    prices = None if options.prices is None else load(options.prices, Prices)
+    print("\n".join(told(found, prices)))
     return 0
 
 

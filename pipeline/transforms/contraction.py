@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -140,21 +141,21 @@ def _components(root: Path, _: int) -> Path:
 
 
 def _gather(reads: Output, num: int, root: Path, _: int) -> dict[str, int]:
-    """Some parts at a time, so that all there is of all is what is written: 16 bytes a document."""
+    """Some parts at a time, from files into a file: memory does not grow with the documents."""
     stars = [read_columns(reads(root, partition), schema.COMPONENTS) for partition in range(num)]
     total = sum(len(docs) for docs, _ in stars)
-    docs, names = np.empty(total, np.uint64), np.empty(total, np.uint64)
     last = max((int(docs[-1]) >> 32 for docs, _ in stars if len(docs)), default=0)
-    done = 0
-    for part in range(0, last + 1, PARTS_AT_A_TIME):
-        borders = np.array([part, part + PARTS_AT_A_TIME], np.uint64) << np.uint64(32)
-        slices = [slice(*np.searchsorted(docs, borders)) for docs, _ in stars]
-        some = np.concatenate([docs[mine] for (docs, _), mine in zip(stars, slices, strict=True)])
-        order = np.argsort(some)
-        inside = slice(done, done + len(some))
-        docs[inside] = some[order]
-        some = np.concatenate([names[mine] for (_, names), mine in zip(stars, slices, strict=True)])
-        names[inside] = some[order]
-        done = inside.stop
-    write_columns(components_output(root), schema.COMPONENTS, [docs, names])
-    return near_join.counted(docs, names)
+    done = num_components = 0
+    with tempfile.TemporaryFile(dir=reads(root, 0).parent) as file:
+        columns = np.memmap(file, np.uint64, "w+", shape=(2, max(1, total)))[:, :total]
+        for part in range(0, last + 1, PARTS_AT_A_TIME):
+            borders = np.array([part, part + PARTS_AT_A_TIME], np.uint64) << np.uint64(32)
+            slices = [slice(*np.searchsorted(docs, borders)) for docs, _ in stars]
+            pieces = [(d[mine], n[mine]) for (d, n), mine in zip(stars, slices, strict=True)]
+            some = [np.concatenate(column) for column in zip(*pieces, strict=True)]
+            order = np.argsort(some[0])
+            columns[:, done : done + len(order)] = [values[order] for values in some]
+            done += len(order)
+            num_components += int((contraction.scattered(some[0]) == some[1]).sum())
+        write_columns(components_output(root), schema.COMPONENTS, list(columns))
+    return {"candidates": total, "components": num_components}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import bisect
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,12 +32,18 @@ if TYPE_CHECKING:
 # Text of one partition, about. Band keys are 0.1 to 0.5 of it (16 bytes in memory, 21 a document of
 # 700 to 3,000 bytes), shingles of Chinese 2.7 times it if every document had a near copy.
 PARTITION_BYTES = 128_000_000
+# From so many on their number and what each holds grow with the root of the text, for every one
+# reads a slice of every part: 3 TB are 8,192 of .4 GB instead of 32,768, 300 TB 65,536 of 5 GB.
+MANY_PARTITIONS = 1_024
 SLICE_ROWS = 4_096  # members of large components whose shingles are copied together: 8 MB of pages
 
 
 def partitions(text_bytes: int) -> int:
     """How many partitions a corpus of so much text is joined in: a power of two."""
-    return 1 << max(0, -(-text_bytes // PARTITION_BYTES) - 1).bit_length()
+    num = -(-text_bytes // PARTITION_BYTES)
+    if num > MANY_PARTITIONS:
+        num = math.isqrt(num * MANY_PARTITIONS)
+    return 1 << max(0, num - 1).bit_length()
 
 
 # --- forest, join ---------------------------------------------------------------------------------
@@ -119,11 +126,6 @@ def join(root: Path, num: int) -> dict[str, Any]:
 
     docs, components = clusters.streamed_components(edges)
     write_columns(components_output(root), schema.COMPONENTS, [docs, components])
-    return counted(docs, components)
-
-
-def counted(docs: bands.Docs, components: Names) -> dict[str, Any]:
-    """Counters of a file of components; each counts where the document of its name is."""
     return {"candidates": len(docs), "components": int((scattered(docs) == components).sum())}
 
 

@@ -39,9 +39,7 @@ def dealt(told: list[Records], num: int) -> list[Records]:
 
 
 @given(EDGES, st.integers(1, 4))
-def test_stars_are_the_components_of_one_union_find(
-    edges: list[tuple[int, int]], num: int
-) -> None:
+def test_stars_are_the_components_of_one_union_find(edges: list[tuple[int, int]], num: int) -> None:
     array = np.array(edges, np.uint64).reshape(-1, 2)
     stars, sizes = in_rounds(array, num)
     docs = contraction.gathered(stars.to)

@@ -149,6 +149,9 @@ def test_a_component_too_large_for_pairs_keeps_its_shingles(
 def test_partitions_grow_with_the_text_by_powers_of_two() -> None:
     sizes = [0, 1, near_join.PARTITION_BYTES, near_join.PARTITION_BYTES + 1, 20_000_000_000]
     assert [near_join.partitions(size) for size in sizes] == [1, 1, 1, 2, 256]
+    many = near_join.MANY_PARTITIONS * near_join.PARTITION_BYTES
+    assert [near_join.partitions(size) for size in (many, many + 1, 4 * many)] == [1024, 1024, 2048]
+    assert [near_join.partitions(tb * 10**12) for tb in (3, 300)] == [8_192, 65_536]
 
 
 def test_one_text_ten_thousand_times_joins_once_a_part(tmp_path: Path) -> None:

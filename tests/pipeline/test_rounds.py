@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
 from pipeline import prepare, rounds, runners, schema
@@ -15,7 +14,7 @@ from pipeline.corpus import CorpusError
 from pipeline.files import read_json
 from pipeline.settings import load_corpus
 from pipeline.stages import Job
-from pipeline.tables import read_columns, write_columns
+from pipeline.tables import write_columns
 from pipeline.transforms import contraction, near, near_join
 from pipeline.transforms.contraction import Step
 
