@@ -339,6 +339,11 @@ def measure_scale(folder: Path, num: int, workers: int, keep: bool) -> None:
         shutil.rmtree(root)
 
 
+def scale(num_bytes: int, folder: Path) -> None:
+    """For run.py: as many documents as there are bytes for."""
+    measure_scale(folder, max(10_000, num_bytes // (5 * WORDS)), 2, keep=False)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, prog="benchmarks/dedup_scale.py")
     parser.add_argument("folder", type=Path, help="needs 600 bytes a document")

@@ -1,6 +1,6 @@
 """Figures of this machine: `make bench`, or a part of it by name.
 
-    python benchmarks/run.py [--smoke] [kernels] [signals] [extraction] [cut] [road] [loader]
+    python benchmarks/run.py [--smoke] [kernels] [signals] [extraction] [cut] [road] [loader] [dedup]
 
 Text: $ASSAY_CORPUS (a folder with *-en.jsonl.gz, *-zh.jsonl.gz and *.warc.gz) where it is set, else
 the data of the quickstart. Compare by CPU second: wall time moves with the neighbours.
@@ -32,6 +32,7 @@ BENCHMARKS: dict[str, str] = {
     "cut": "cut:cut",
     "road": "road:road",
     "loader": "loader:loader",
+    "dedup": "dedup_scale:scale",
 }
 NEEDS = {"loader": "road"}  # the loader reads the corpus that the road left
 

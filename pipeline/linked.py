@@ -32,7 +32,7 @@ from pipeline.fingerprint import fingerprint
 from pipeline.finished import home
 from pipeline.schema import FORMAT_VERSION
 from pipeline.settings import Near
-from pipeline.transforms import near, near_join
+from pipeline.transforms import contraction, near, near_join
 
 FOLDER = "linked"
 TELL_SECONDS = 10.0  # between lines on stderr
@@ -69,7 +69,7 @@ def linked(roots: Sequence[Path], indexes: Sequence[Index] = ()) -> Path:
         known = [there for _, _, there in groups]
         forest = functools.partial(near_join.forest, at, settings, numbers, num=num, known=known)
         each(forest, list(range(num)), "joined")
-        near_join.join(at, num + len(groups))
+        contraction.unite(at, num + len(groups), each)
         if groups:
             copy_index_parts.leave_out_known(at, len(parts))
         shingle = functools.partial(near.shingle, at, settings, partitions=num)

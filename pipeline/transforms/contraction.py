@@ -16,7 +16,7 @@ from __future__ import annotations
 import functools
 import itertools
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -53,6 +53,28 @@ class Step(NamedTuple):
 def is_needed(num_edges: int) -> bool:
     """Are there more edges than one process unites?"""
     return num_edges > ONE_PROCESS_EDGES
+
+
+def unite(root: Path, num_forests: int, each: Callable[..., Iterable[dict[str, int]]]) -> None:
+    """Components, in rounds or not.
+
+    Args:
+        each: each(work, numbers, what) gives work(n) for each number; what: for people.
+    """
+
+    def run(step: Step) -> int:
+        found = each(functools.partial(step.work, root), list(range(step.count)), step.name)
+        return sum(counters.get("changed", 0) for counters in found)
+
+    columns = (
+        read_columns(near_join.forest_output(root, number), schema.EDGES)
+        for number in range(num_forests)
+    )
+    num_edges = sum(len(a) for a, _ in columns)
+    if is_needed(num_edges):
+        in_rounds(num_forests, num_edges, run)
+    else:
+        near_join.join(root, num_forests)
 
 
 def in_rounds(num_forests: int, num_edges: int, run: Callable[[Step], int]) -> int:

@@ -67,6 +67,27 @@ def test_rounds_make_the_bytes_of_one_union_find(
     assert made[-2:] == [f"contraction/{taken:02d}-stars", "components"]
 
 
+@pytest.mark.parametrize("most", [10, 10_000])
+def test_corpora_joined_together_take_rounds_where_they_must(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    write_forests(tmp_path, 3, seed=3)
+    near_join.join(tmp_path, 3)
+    whole = components(tmp_path)
+    monkeypatch.setattr(contraction, "ONE_PROCESS_EDGES", most)
+    said = []
+
+    def each(
+        work: Callable[[int], dict[str, int]], numbers: list[int], what: str
+    ) -> list[dict[str, int]]:
+        said.append(what)
+        return [work(number) for number in numbers]
+
+    contraction.unite(tmp_path, 3, each)
+    assert components(tmp_path) == whole
+    assert (len(said) > 4) == (most == 10)
+
+
 def waiting(many_parts: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of a corpus whose components are to be made again, in rounds; its corpus.yaml."""
     shutil.copytree(many_parts.parent, folder)
