@@ -1,6 +1,7 @@
 """Figures of this machine: `make bench`, or a part of it by name.
 
-    python benchmarks/run.py [--smoke] [kernels] [signals] [extraction] [cut] [road] [loader] [dedup]
+    python benchmarks/run.py [--smoke] [kernels] [signals] [extraction] [cut] [road] [loader]
+                             [dedup]
 
 Text: $ASSAY_CORPUS (a folder with *-en.jsonl.gz, *-zh.jsonl.gz and *.warc.gz) where it is set, else
 the data of the quickstart. Compare by CPU second: wall time moves with the neighbours.

@@ -47,7 +47,8 @@ def gathered(names: Names) -> Docs:
     """The documents of names."""
     x = (names ^ (names >> np.uint64(31)) ^ (names >> np.uint64(62))) * _SECOND_BACK
     x = (x ^ (x >> np.uint64(27)) ^ (x >> np.uint64(54))) * _FIRST_BACK
-    return x ^ (x >> np.uint64(30)) ^ (x >> np.uint64(60))
+    docs: Docs = x ^ (x >> np.uint64(30)) ^ (x >> np.uint64(60))
+    return docs
 
 
 def to_both(a: Names, b: Names) -> Records:
@@ -101,4 +102,5 @@ def begins(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
 def _smallest(told: Records) -> Names:
     """Of each record the smallest neighbour of its vertex: the first that it is told."""
     first = begins(told.to)
-    return told.other[first][np.cumsum(first) - 1]
+    smallest: Names = told.other[first][np.cumsum(first) - 1]
+    return smallest

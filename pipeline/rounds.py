@@ -45,12 +45,10 @@ def run_rounds(job: Job, run: Callable[[str, int, Work], None]) -> int:
     """
 
     def step(step: Step) -> int:
-        run(step.name, step.count, functools.partial(run_step, job, step))
-        prints = fingerprints_of(job)
-        made = (
-            commits.record(job.root, step.name, partition, _print(prints, step.name, step.count))
-            for partition in range(step.count)
-        )
+        run(step.name, step.partitions, functools.partial(run_step, job, step))
+        wanted = _print(fingerprints_of(job), step.name, step.partitions)
+        numbers = range(step.partitions)
+        made = (commits.record(job.root, step.name, number, wanted) for number in numbers)
         return sum(record["counters"].get("changed", 0) for record in made if record is not None)
 
     num_forests = JOINS["forest"].partitions(job)
@@ -64,7 +62,7 @@ def run_step(job: Job, step: Step, partition: int) -> int:
         job.root,
         step.name,
         partition,
-        _print(fingerprints_of(job), step.name, step.count),
+        _print(fingerprints_of(job), step.name, step.partitions),
         [step.output(job.root, partition)],
         functools.partial(step.work, job.root, partition),
         _reads(job, step, partition),
@@ -76,7 +74,7 @@ def run_step(job: Job, step: Step, partition: int) -> int:
 def _reads(job: Job, step: Step, partition: int) -> list[Read]:
     prints = fingerprints_of(job)
     if step.reads is None:
-        forests = range(partition, JOINS["forest"].partitions(job), step.count)
+        forests = range(partition, JOINS["forest"].partitions(job), step.partitions)
         return [("forest", number, prints.join("forest")) for number in forests]
     name, count = step.reads
     return [(name, number, _print(prints, name, count)) for number in range(count)]

@@ -28,7 +28,7 @@ RATES: dict[str, Rate] = {
     "store": Rate(8.5e-6, "CPU-s a document", f"{SCALE}, signatures: keys, sorted, and sketches"),
     "forest": Rate(3.5e-6, "CPU-s a document", SCALE),
     "edges": Rate(0.93, "edges a document", f"{SCALE}, where two fifths are in clusters"),
-    "unite": Rate(0.6e-6, "CPU-s an edge", f"{SCALE}, components"),
+    "unite": Rate(1.5e-6, "CPU-s an edge", "1e6 edges between 1.9e6 documents"),
     "star": Rate(0.46e-6, "CPU-s an edge and round", "a chain of 1e6"),
     "rounds": Rate(17, "rounds", "a chain of 1e6; 2.6 more for ten times that, clusters take 3"),
     "candidates": Rate(0.28, "of the documents", f"{SCALE}; of 20 GB of bounded.py: some .1"),
@@ -111,7 +111,7 @@ def plan(
     # In memory a key is 16 bytes, and sorting holds three copies.
     held = max(4 * joined / partitions, shingled / partitions)
     united_bytes = 3 * 32 * contraction.EDGES_A_PARTITION
-    held = max(held, united_bytes if in_rounds else 4 * documents + 40 * candidates)
+    held = max(held, united_bytes if in_rounds else 5 * documents + 40 * candidates)
     if workers is None:
         alone_share = min(0.9, alone_seconds / 3600 / HOURS)
         workers = math.ceil(sum(cpu_seconds.values()) / 3600 / HOURS / (1 - alone_share))

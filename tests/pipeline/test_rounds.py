@@ -38,7 +38,7 @@ def write_forests(root: Path, num: int, seed: int) -> int:
 def in_this_process(root: Path, made: list[str]) -> Callable[[Step], int]:
     def run(step: Step) -> int:
         made.append(step.name)
-        return sum(step.work(root, n).get("changed", 0) for n in range(step.count))
+        return sum(step.work(root, n).get("changed", 0) for n in range(step.partitions))
 
     return run
 
