@@ -67,6 +67,12 @@ def folder_of(roots: Sequence[Path]) -> Path:
                     f"in one and {theirs} in the other; prepare one of them again, or use "
                     "`unique: exact`"
                 )
+    for root, found in zip(roots, manifests, strict=True):
+        if KEYS not in found["stages"]:
+            raise ConfigError(
+                f"`unique: contained`: {root} was not prepared for it; name it a "
+                "`near: {containment: 0.8}` in its corpus.yaml and call `assay prepare`"
+            )
     prints = [found["stages"][KEYS]["fingerprint"] for found in manifests]
     if len(set(prints)) > 1:
         raise ConfigError(
