@@ -45,11 +45,12 @@ def test_weights_are_shares(tmp_path: Path) -> None:
         ),
         (
             {"unique": "nearr"},
-            "'none', 'url', 'exact', 'folded' or 'near'; did you mean `near`? (value",
+            "'folded', 'near', 'contained' or 'semantic'; did you mean `near`? (value",
         ),
         (
             {"unique": "substring"},
-            "key `unique`: expected 'none', 'url', 'exact', 'folded' or 'near' (value",
+            "key `unique`: expected 'none', 'url', 'exact', 'folded', 'near', 'contained' or "
+            "'semantic' (value",
         ),
         ({"sequence_length": "64k apples"}, "not an amount: '64k apples'; write 500000, 500k, 2M"),
     ],
