@@ -97,7 +97,7 @@ def test_pairs_are_made_once_and_nothing_else_stays(
     assert sorted(p.name for p in folder.iterdir()) == ["clusters", "corpus.json", "pairs"]
     pairs = [pq.read_table(corpora / name / "pairs").num_rows for name in ("whole", "one", "two")]
     assert pq.read_table(folder / "pairs").num_rows == pairs[0] > pairs[1] + pairs[2]
-    monkeypatch.setattr("pipeline.linked._link", None)
+    monkeypatch.setattr("pipeline.linked.link", None)
     assert contents(choose(corpora, "one", "two")) == contents(choose(corpora, "whole"))
 
 
