@@ -41,7 +41,7 @@ from dedup.contraction import gathered, scattered
 from dedup.curve import collision_probability
 from pipeline import commits, schema
 from pipeline.corpus import part_paths
-from pipeline.files import part_name, read_json, write_json
+from pipeline.files import part_name, read_json, write_sealed
 from pipeline.readers import Piece
 from pipeline.run import run_sweep
 from pipeline.settings import CorpusSettings
@@ -199,8 +199,8 @@ def write_records(root: Path, num_parts: int) -> None:
     for shard in load_shards(root):
         output = [root / "documents" / part_name(shard.part)]
         commits.commit(root, "ingest", shard.part, prints.part("ingest", shard), output, {}, 0, 0)
-    threshold = {"settings": {"near": job.settings.near.model_dump()}}
-    write_json(root / "corpus.json", threshold)
+    settings = {"near": job.settings.near.model_dump()}
+    write_sealed(root / "corpus.json", {"format": schema.FORMAT_VERSION, "settings": settings})
 
 
 # --- the joins, in a process of their own ---------------------------------------------------------

@@ -25,15 +25,15 @@ class Rate(NamedTuple):
 SCALE = "dedup_scale.py 1e7"
 RATES: dict[str, Rate] = {
     "sign": Rate(119e6, "bytes of text a CPU-s", "near_copies.py, Chinese; English: 158"),
-    "store": Rate(8.5e-6, "CPU-s a document", f"{SCALE}, signatures: keys, sorted, and sketches"),
-    "forest": Rate(3.5e-6, "CPU-s a document", SCALE),
-    "edges": Rate(0.93, "edges a document", f"{SCALE}, where two fifths are in clusters"),
+    "store": Rate(9.3e-6, "CPU-s a document", f"{SCALE}, signatures: keys, sorted, and sketches"),
+    "forest": Rate(6.0e-6, "CPU-s a document", SCALE),
+    "edges": Rate(2.3, "edges a document", f"{SCALE}, where two fifths are in clusters"),
     "unite": Rate(1.5e-6, "CPU-s an edge", "1e6 edges between 1.9e6 documents"),
     "star": Rate(0.46e-6, "CPU-s an edge and round", "a chain of 1e6"),
     "rounds": Rate(17, "rounds", "a chain of 1e6; 2.6 more for ten times that, clusters take 3"),
-    "candidates": Rate(0.28, "of the documents", f"{SCALE}; of 20 GB of bounded.py: some .1"),
+    "candidates": Rate(0.36, "of the documents", f"{SCALE}; of 20 GB of bounded.py: some .1"),
     "shingles": Rate(2.7, "bytes a byte of their text", "Chinese; English: 1.4"),
-    "verify": Rate(15e-6, "CPU-s a document", f"{SCALE}, at 15 pairs a document"),
+    "verify": Rate(8e-6, "CPU-s a document", f"{SCALE}, at 8 pairs a document"),
     "slice": Rate(20e-6, "CPU-s a slice", "pipeline/tables.py, read_batch: a file opened, mapped"),
 }
 KEY_BYTES, COPIES_BYTES = 12, 16  # of schema.BAND_KEYS; of schema.COPIES, about
