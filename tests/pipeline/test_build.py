@@ -41,7 +41,7 @@ def test_every_step_is_labelled(graph: Any) -> None:
     ours = [name for name in ours if not name.startswith("Start/")]
     assert len(ours) > 20
     assert [name for name in ours if set("(<[_") & set(name)] == []
-    assert {"Ingest", "Sweep", "Join heldout/Group"} <= set(ours)
+    assert {"Ingest", "Sweep", "Join heldout/Each/Group"} <= set(ours)
 
 
 def test_keys_are_integers_with_a_coder_of_their_own(graph: Any) -> None:
