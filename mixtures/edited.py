@@ -11,7 +11,7 @@ is gone, and where two overlap the rule that the mixture names first says what s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -21,12 +21,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import xxhash
 
+from filters.blank_lines import with_blank_lines
 from filters.edits import Edits, applied, merged
-from mixtures import substrings
 from mixtures.edited_tokens import EditedTokens
 from mixtures.packing import Documents
-from mixtures.substrings import Going
-from pipeline import schema
+from mixtures.repeats import TABLES, Going
 from pipeline.commits import record_path
 from pipeline.corpus import fetched
 from pipeline.files import part_name
@@ -44,7 +43,7 @@ class Changes:
 
 
 NO_CHANGES = Changes()
-NOTHING_GOES: Going = {}
+NOTHING_GOES: Mapping[str, Going] = {}
 
 
 def apply(
@@ -52,12 +51,12 @@ def apply(
     tokenizer: str,
     names: Sequence[str],
     documents: Documents,
-    going: Going = NOTHING_GOES,
+    going: Mapping[str, Going] = NOTHING_GOES,
 ) -> tuple[Documents, Changes]:
     """The documents with their edits made: tokens and bytes counted anew, empty ones left out.
 
     Args:
-        going: of repeated substrings those that go, as `rows_that_go` says.
+        going: of edits that keep one of several places those that go, as `rows_that_go` says.
 
     Raises:
         CorpusError: documents or edits of the corpus are damaged.
@@ -69,7 +68,7 @@ def apply(
     removed, added = np.zeros((2, len(documents)), np.int64)
     for part in np.unique(documents.part).tolist():
         (mine,) = np.nonzero(documents.part == part)
-        edits = _edits(root, names, part, documents.id[mine], going)
+        edits = _edits(root, names, part, documents.take(mine), going)
         places, firsts = np.unique(edits.rows, return_index=True)
         if not len(places):
             continue
@@ -96,13 +95,16 @@ def apply(
     )
 
 
-def _edits(root: Path, names: Sequence[str], part: int, ids: np.ndarray, going: Going) -> Edits:
-    """The edits of some documents of a part, merged; `rows` are places in `ids`, which ascend."""
-    wanted = ids.view("S16")  # S16 compares as 16 bytes
+def _edits(
+    root: Path, names: Sequence[str], part: int, documents: Documents, going: Mapping[str, Going]
+) -> Edits:
+    """The edits of some documents of a part, merged; `rows` are those of `documents`, whose ids
+    ascend."""
+    wanted = documents.id.view("S16")  # S16 compares as 16 bytes
     several = []
     for name in names:
-        if name == substrings.NAME:
-            table = _repeats(root, part, going)
+        if name in TABLES:
+            table = _that_go(root, name, part, going[name])
         else:
             table = pq.read_table(_whole(root, f"edits/{name}", part, f"edits/{name}"))
         stored = np.array(table["id"].to_pylist(), "S16")
@@ -111,18 +113,22 @@ def _edits(root: Path, names: Sequence[str], part: int, ids: np.ndarray, going: 
         hits = hits[np.argsort(rows[hits], kind="stable")]
         table = table.take(pa.array(hits)).combine_chunks()
         for batch in table.to_batches():  # one, or none
+            of, kinds = rows[hits], batch["kind"]
             starts, ends = (np.asarray(batch[column]) for column in ("start", "end"))
-            several.append(Edits(rows[hits], starts, ends, batch["kind"], batch["replacement"]))
+            if "before" in batch.schema.names:  # lines and paragraphs: schema.PLACES
+                before, after = (np.asarray(batch[n]).astype(np.int64) for n in ("before", "after"))
+                sizes = documents.num_bytes[of]
+                starts, ends = with_blank_lines(of, starts, ends, before, after, sizes)
+            several.append(Edits(of, starts, ends, kinds, batch["replacement"]))
     return merged(several)
 
 
-def _repeats(root: Path, part: int, going: Going) -> pa.Table:
-    """Repeated substrings that go, as edits: schema.EDITS."""
-    table = pq.read_table(_whole(root, substrings.NAME, part, substrings.NAME))
-    table = table.filter(pa.array(going[part]))
-    same = {"kind": schema.SUBSTRING, "replacement": ""}
-    for name, value in same.items():
-        table = table.append_column(name, pa.array([value] * len(table), pa.string()))
+def _that_go(root: Path, name: str, part: int, going: Going) -> pa.Table:
+    """Places of repeated text that go, with the columns of schema.EDITS."""
+    folder, stage, kind = TABLES[name]
+    table = pq.read_table(_whole(root, folder, part, stage)).filter(pa.array(going[part]))
+    for column, value in {"kind": kind, "replacement": ""}.items():
+        table = table.append_column(column, pa.array([value] * len(table), pa.string()))
     return table
 
 

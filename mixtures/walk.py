@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mixtures import substrings
+from mixtures import repeats
 from mixtures.candidates import Candidates, candidates, forgotten_hashes, heldout_hashes
 from mixtures.copies import first_of_each, preferred_order, without_contained, without_near
 from mixtures.indexed import copies_of_indexed, indexes_of, near_indexed
@@ -40,7 +40,7 @@ class Walk:
     kept: np.ndarray  # bool: ... and what one that stays neither holds nor means
     found: tuple[Candidates, ...]  # of each corpus
     overlap: int  # documents that several sources select
-    going: dict[str, substrings.Going]  # corpus -> places of repeated text that become edits
+    going: dict[str, dict[str, repeats.Going]]  # corpus, edits -> places that become edits
 
 
 def walk(mixture: Mixture, roots: dict[str, Path]) -> Walk:
@@ -75,16 +75,21 @@ def walk(mixture: Mixture, roots: dict[str, Path]) -> Walk:
     return Walk(rows, owner, order, indexed, first, distinct, kept, found, overlap, going)
 
 
-def _going(mixture: Mixture, roots: dict[str, Path], kept: pa.Table) -> dict[str, substrings.Going]:
+def _going(
+    mixture: Mixture, roots: dict[str, Path], kept: pa.Table
+) -> dict[str, dict[str, repeats.Going]]:
     """Asked of all sources together."""
-    if substrings.NAME not in mixture.edits:
+    tables = {name: repeats.TABLES[name] for name in mixture.edits if name in repeats.TABLES}
+    if not tables:
         return {name: {} for name in roots}
     found = {}
     for name, root in roots.items():
         mine = kept.filter(pc.equal(kept["corpus"], name))
-        found[name] = substrings.rows_that_go(
-            root, _bytes(mine["id"]), _bytes(mine["content_hash"])
-        )
+        ids, contents = _bytes(mine["id"]), _bytes(mine["content_hash"])
+        found[name] = {
+            edits: repeats.rows_that_go(root, table, ids, contents)
+            for edits, table in tables.items()
+        }
     return found
 
 

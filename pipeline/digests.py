@@ -20,6 +20,7 @@ import xxhash
 
 from pipeline.corpus import manifest, part_paths
 from pipeline.files import part_name, part_number
+from pipeline.settings import KEPT_ONCE
 
 Lanes = npt.NDArray[np.uint64]  # [rows, 2]
 BASE = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F], np.uint64)  # odd; they part the lanes
@@ -45,6 +46,7 @@ def table_digests(root: Path) -> dict[str, dict[str, Any]]:
         digests[table] = digest(_with_ids(root, table))
     plain = [*PLAIN, *(["substrings"] if "substrings" in found["signals"] else [])]
     plain += ["contained"] if found["settings"]["near"].get("containment") is not None else []
+    plain += [f"places/{name}" for name in KEPT_ONCE if name in found.get("edits", ())]
     for table in (*plain, *(f"edits/{name}" for name in found.get("edits", ()))):
         digests[table] = digest(map(_columns, _batches(part_paths(root, table))))
     held = root / "heldout" / "documents.parquet"

@@ -12,7 +12,7 @@ from pipeline.stages import JOINS, Job, part_stage
 from pipeline.transforms import heldout_index
 
 # Of what the settings named before, and attached groups: they stay, but not their gone parts.
-FORMER = ("signals/*", "edits/*", "substrings", "tokens/*", "tokens/*/counts")
+FORMER = ("signals/*", "edits/*", "places/*", "substrings", "tokens/*", "tokens/*/counts")
 
 
 def prune(job: Job) -> None:

@@ -134,6 +134,7 @@ REWRITES: dict[str, Callable[[Path, Gone], None]] = {
     "signals/": _aligned,
     "copies/": _aligned,
     "edits/": _edits,
+    "places/": _edits,
     "substrings/": _edits,
     "tokens/": _tokens,
     "rejects/": _rejects,
@@ -203,6 +204,9 @@ def _counters(root: Path, record: Entry) -> dict[str, Any]:
     stage = str(record["stage"])
     if stage == "ingest":
         return _ingested(record["counters"], tables[f"documents/{part_name(record['part'])}"])
+    if stage.startswith("edits/"):  # of some with the places beside them
+        edited = pq.read_table(tables[f"{stage}/{part_name(record['part'])}"])
+        return _edited(record["counters"], edited)
     (path,) = tables.values()
     if stage.startswith("tokens/"):
         counts = pq.read_table(path)
@@ -213,8 +217,6 @@ def _counters(root: Path, record: Entry) -> dict[str, Any]:
     if stage == "substrings":
         ids = pq.read_table(path, columns=["id"])["id"]
         return {"documents": pc.count_distinct(ids).as_py(), "runs": len(ids)}
-    if stage.startswith("edits/"):
-        return _edited(record["counters"], pq.read_table(path))
     return {}
 
 

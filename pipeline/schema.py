@@ -181,6 +181,16 @@ SUBSTRINGS = pa.schema(
 )
 
 SUBSTRING = "substring"  # kind of the edits that they become
+
+# Lines or paragraphs that stand in enough documents, all places of them, likewise.
+PLACES = pa.schema(
+    [
+        *SUBSTRINGS,
+        ("before", pa.uint16()),  # bytes of blank lines around, which may go with it
+        ("after", pa.uint16()),
+    ]
+)
+
 # Verified: of the shingles of a content this share stands in another one, which has no fewer.
 CONTAINED = pa.schema(
     [

@@ -179,6 +179,7 @@ class SiteLines(Unit):
 
 
 UNITS = ("site_lines", "repeated_lines", "repeated_paragraphs")  # keys of `across`
+KEPT_ONCE = UNITS[1:]  # of which one copy stays
 
 
 class Across(Settings):

@@ -280,7 +280,7 @@ def part_stage(name: str) -> PartStage | TextStage:
 def _across_edits(unit: str) -> PartStage:
     return PartStage(
         ("ingest", "pieces", "across"),
-        lambda job, part: edit.outputs(job.root, unit, part),
+        lambda job, part: across_edits.outputs(job.root, unit, part),
         lambda job, shard: across_edits.edited(
             job.root, job.settings.across, unit, shard.part, _partitions(job)
         ),

@@ -1,4 +1,5 @@
-"""What of a part stands in other documents too: signal group `across`, and the edits of its units.
+"""What of a part stands in other documents too: signal group `across`, the edits of its units, and
+all places of those units that keep a copy, so that a mixture can say which one stays.
 
 Made from the answers of across.py and from the places that the records of the part have: the text
 is not read again.
@@ -14,11 +15,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from filters.blank_lines import with_blank_lines
 from filters.columns import Signal
 from filters.edits import Edits, merged
 from pipeline import schema
 from pipeline.files import part_name, replacing
-from pipeline.tables import read_columns, without
+from pipeline.settings import KEPT_ONCE
+from pipeline.tables import read_columns, without, write_table
 from pipeline.transforms import across, edit, measure, pieces
 
 if TYPE_CHECKING:
@@ -69,6 +72,8 @@ class Found(NamedTuple):
     after: pieces.Column
     documents: pieces.Column
     kept: pieces.Column
+    high: pieces.Column  # of its key: uint64
+    low: pieces.Column
 
     def take(self, which: npt.NDArray[Any]) -> Found:
         return Found(*(column[which] for column in self))
@@ -87,7 +92,9 @@ def found(root: Path, settings: Across, part: int, num: int) -> Found:
     stored = pieces.Records(*read_columns(pieces_path, schema.PIECES))
     records = stored.take((place & np.uint64(0xFFFFFFFF)).astype(np.int64))
     whole = [records.row, pieces.unit_of(records.low), *records[3:], documents]
-    answered = Found._make([*(column.astype(np.int64) for column in whole), kept == 1])
+    answered = Found._make(
+        [*(column.astype(np.int64) for column in whole), kept == 1, records.high, records.low]
+    )
     _, firsts = read_columns(documents_path, schema.PIECE_DOCUMENTS)
     return _of_all(_enough(answered, settings, len(firsts)), firsts.astype(np.int64))
 
@@ -164,54 +171,44 @@ def _values(
 # --- edits ----------------------------------------------------------------------------------------
 
 
+def outputs(root: Path, unit: str, part: int) -> list[Path]:
+    places = [root / "places" / unit / part_name(part)] if unit in KEPT_ONCE else []
+    return [*edit.outputs(root, unit, part), *places]
+
+
 def edited(root: Path, settings: Across, unit: str, part: int, num: int) -> dict[str, Any]:
-    """Write edits/<unit>/part: all that was found but the copy that is kept."""
+    """Write edits/<unit>/part: all that was found but the copy that is kept when the whole corpus
+    is selected; and places/<unit>/part: all that was found."""
     pieces_found = found(root, settings, part, num)
-    mine = (pieces_found.unit == pieces.UNITS.index(unit)) & ~pieces_found.kept
+    mine = pieces_found.take(pieces_found.unit == pieces.UNITS.index(unit))
+    gone = mine.take(~mine.kept)
     documents = pq.ParquetFile(root / "documents" / part_name(part)).read(["id", "num_bytes"])
     num_bytes = np.asarray(documents["num_bytes"].combine_chunks().fill_null(0))
-    edits = _edits(_with_blank_lines(pieces_found.take(mine), num_bytes))
+    start, end = with_blank_lines(gone.row, *gone[2:6], num_bytes[gone.row])
+    edits = _edits(gone._replace(start=start, end=end))
     ids = documents["id"].combine_chunks()
+    edits_path, *places_paths = outputs(root, unit, part)
     with (
-        replacing(edit.outputs(root, unit, part)[0]) as temporary,
+        replacing(edits_path) as temporary,
         pq.ParquetWriter(temporary, schema.EDITS, compression="zstd") as writer,
     ):
         if len(edits):
             writer.write_batch(edit.rows_of(ids, edits))
+    for path in places_paths:
+        write_table(path, schema.PLACES, _places(ids, mine))
     return {"documents": len(ids), **edit.counted(edits)}
+
+
+def _places(ids: pa.Array, mine: Found) -> list[pa.Array]:
+    """Columns of schema.PLACES."""
+    names = np.stack([mine.high, mine.low], axis=1).astype(">u8")
+    keys = pa.Array.from_buffers(schema.HASH, len(names), [None, pa.py_buffer(names.tobytes())])
+    copies = np.minimum(mine.documents, 2**31 - 1)
+    others = (mine.start, mine.end, keys, copies, mine.kept, mine.before, mine.after)
+    return [ids.take(pa.array(mine.row)), *map(pa.array, others)]
 
 
 def _edits(pieces_found: Found) -> Edits:
     names = pa.array(KINDS, pa.string()).take(pa.array(pieces_found.unit))
     nothing = pa.array([""] * len(names), pa.string())
     return Edits(pieces_found.row, pieces_found.start, pieces_found.end, names, nothing)
-
-
-def _with_blank_lines(gone: Found, num_bytes: Numbers) -> Found:
-    """With the blank lines that would be left double, or at a border of the text.
-
-    Of pieces that go one after another, blank lines apart, those between go too, and those behind
-    the last where there are some before the first; at the end of the text those before the first.
-    Where there are none on either side, those behind the first stay: they part what is left.
-    """
-    size = num_bytes[gone.row]
-    reach = gone.end + gone.after
-    goes_on = np.zeros(len(size) + 1, np.bool_)
-    goes_on[1:-1] = (gone.row[1:] == gone.row[:-1]) & (reach[:-1] >= gone.start[1:])
-    first, last = np.flatnonzero(~goes_on[:-1]), np.flatnonzero(~goes_on[1:])
-    above = (gone.before[first] > 0) | (gone.start[first] == 0)
-    below = (gone.after[last] > 0) | (gone.end[last] == size[last])
-
-    start, end = gone.start.copy(), gone.end.copy()
-    (inner,) = np.nonzero(goes_on[1:])
-    run = np.cumsum(~goes_on[:-1]) - 1
-    gaps: Numbers = np.cumsum(gone.after > 0)
-    num_gap: Numbers = gaps[inner] - (gaps - (gone.after > 0))[first[run[inner]]]
-    parts = ~(above | below)[run[inner]] & (num_gap == 1)
-    inner = inner[~parts]
-    end[inner] = start[inner + 1]
-    both = above & below
-    to_the_end = both & (reach[last] == size[last])
-    end[last[both]] = reach[last[both]]
-    start[first[to_the_end]] -= gone.before[first[to_the_end]]
-    return gone._replace(start=start, end=end)

@@ -11,8 +11,9 @@ import pytest
 from corpus_parts import content
 from repeated_texts import Row, covered, found, mixed, repeated
 
-from dedup import repeats, winnowing
-from mixtures import substrings
+from dedup import winnowing
+from dedup.repeats import slack
+from mixtures import repeats
 from pipeline import schema
 from pipeline.commits import commit
 from pipeline.files import part_name
@@ -23,7 +24,9 @@ def selected(root: Path, texts: list[str], which: set[str]) -> dict[str, set[int
     ids = {schema.document_id("web", "0.jsonl", row): text for row, text in enumerate(texts)}
     chosen = [name for name, text in ids.items() if text in which]
     contents = pa.array([content(ids[name]) for name in chosen], schema.HASH)
-    going = substrings.rows_that_go(root, pa.array(chosen, schema.HASH), contents)
+    going = repeats.rows_that_go(
+        root, repeats.TABLES["substrings"], pa.array(chosen, schema.HASH), contents
+    )
     rows = pq.read_table(root / "substrings" / part_name(0)).to_pylist()
     gone: dict[str, set[int]] = {text: set() for text in which}
     for row, goes in zip(rows, going[0].tolist(), strict=True):
@@ -37,13 +40,13 @@ def selected(root: Path, texts: list[str], which: set[str]) -> dict[str, set[int
 def test_any_selection_keeps_one_of_all_that_it_holds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    monkeypatch.setattr(substrings, "PASS_ROWS", 7)  # so that several passes are made
+    monkeypatch.setattr(repeats, "PASS_ROWS", 7)  # so that several passes are made
     texts = mixed(seed + 100)
     rows = found(tmp_path, [texts])
     output = tmp_path / "substrings" / part_name(0)
     commit(tmp_path, "substrings", 0, "made so", [output], {}, 0.0, 0.0)
     length, window = winnowing.sizes(60)
-    most = repeats.slack(length, window)
+    most = slack(length, window)
     whole = selected(tmp_path, texts, set(texts))
     assert whole == {text: covered(of_text) for text, of_text in rows.items()}
     for turn in range(5):

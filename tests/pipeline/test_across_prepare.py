@@ -47,6 +47,7 @@ def more(folder: Path, name: str, numbers: range) -> None:
 
 def files(root: Path) -> dict[str, bytes]:
     tables = ("joins/across", "signals/across", "edits/site_lines", "edits/repeated_lines")
+    tables += ("places/repeated_lines",)
     return {
         str(path.relative_to(root)): path.read_bytes()
         for table in tables
@@ -111,7 +112,7 @@ def test_killed_anywhere_the_bytes_are_the_same(corpus: Path, tmp_path: Path) ->
     before = files(root)
     assert len(before) > 40
     stages = ("pieces", "across", "signals/across", "edits/site_lines", "edits/repeated_lines")
-    for folder in (*(f"stats/{stage}" for stage in stages), "joins/across", *stages[2:]):
+    for folder in (*(f"stats/{stage}" for stage in stages), "joins/across", "places", *stages[2:]):
         shutil.rmtree(root / folder)
     moments = random.Random(3)
     while not kills.prepared_or_killed(corpus, moments.randrange(60, 150), told):
@@ -140,8 +141,8 @@ def test_what_is_forgotten_has_no_edits(corpus: Path) -> None:
     asked.write_text("\n".join(row["id"] for row in ids))
     assay("forget", root, "--ids", asked, "--reason", "asked", "--runs", asked.parent, "--delete")
     gone = {bytes.fromhex(row["id"]) for row in ids}
-    for unit in ("site_lines", "repeated_lines"):
-        tables = [pq.read_table(path) for path in (root / "edits" / unit).glob("part-*")]
+    for table in ("edits/site_lines", "edits/repeated_lines", "places/repeated_lines"):
+        tables = [pq.read_table(path) for path in (root / table).glob("part-*")]
         assert not gone & set(pa.concat_tables(tables)["id"].to_pylist())
     nulls = [pq.read_table(path) for path in (root / "signals/across").glob("part-*")]
     assert pa.concat_tables(nulls)["repeated_share"].null_count == len(ids) >= 11

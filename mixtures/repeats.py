@@ -1,4 +1,5 @@
-"""Which places of repeated text a mixture edits: of all that it selects, the first one stays.
+"""Which places of repeated text a mixture edits: of all that it selects, the first one stays. So it
+is with long substrings, and with lines and paragraphs that stand in many documents.
 
 The order is that of contents, then of bytes: see dedup/repeats.py. It is asked of the selection, as
 copies are: where the first place of the corpus is not selected (a near copy that went, held-out or
@@ -10,23 +11,41 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pipeline import schema
 from pipeline.commits import record_path
 from pipeline.corpus import part_paths
 from pipeline.files import part_number
 from pipeline.tables import halves_of
 from pipeline.whole import require_whole, vouched
 
-NAME = "substrings"
 Going = Mapping[int, np.ndarray]  # part -> mask of its rows of the table that become edits
+
+
+class Table(NamedTuple):
+    """Where all places stand that edits of a name may take out."""
+
+    folder: str
+    stage: str  # that makes it
+    kind: str  # of the edits
+
+
+TABLES = {
+    "substrings": Table("substrings", "substrings", schema.SUBSTRING),
+    "repeated_lines": Table("places/repeated_lines", "edits/repeated_lines", "repeated_line"),
+    "repeated_paragraphs": Table(
+        "places/repeated_paragraphs", "edits/repeated_paragraphs", "repeated_paragraph"
+    ),
+}
 PASS_ROWS = 1 << 24  # of the table, ordered at a time: some 1.5 GB
 
 
-def rows_that_go(root: Path, ids: pa.Array, contents: pa.Array) -> Going:
+def rows_that_go(root: Path, table: Table, ids: pa.Array, contents: pa.Array) -> Going:
     """Of all that repeats, what becomes edits.
 
     Args:
@@ -35,10 +54,10 @@ def rows_that_go(root: Path, ids: pa.Array, contents: pa.Array) -> Going:
     Raises:
         CorpusError: the table is damaged.
     """
-    paths = {part_number(path): path for path in part_paths(root, NAME)}
+    paths = {part_number(path): path for path in part_paths(root, table.folder)}
     for part, path in paths.items():
         name = str(path.relative_to(root))
-        require_whole(root, name, vouched([record_path(root, NAME, part)]))
+        require_whole(root, name, vouched([record_path(root, table.stage, part)]))
     going = {part: np.zeros(pq.read_metadata(path).num_rows, bool) for part, path in paths.items()}
     num_passes = 1 << max(0, sum(map(len, going.values())) // PASS_ROWS).bit_length()
     known = np.frombuffer(ids.buffers()[1] or b"", "S16")[ids.offset :][: len(ids)]
