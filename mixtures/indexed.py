@@ -28,6 +28,8 @@ def indexes_of(mixture: Mixture) -> list[Index]:
 def copies_of_indexed(rows: pa.Table, unique: Unique, indexes: Sequence[Index]) -> np.ndarray:
     """Mask of the rows whose `copy` an indexed document has."""
     found = np.zeros(len(rows), dtype=bool)
+    if not indexes:  # as of `unique: none`, which knows no copies
+        return found
     there = np.asarray(rows["copy"].is_valid())
     copies = copy_index.names(hashes_of(rows["copy"].drop_null()))
     found[there] = copy_index.have(indexes, unique, copies)
