@@ -14,10 +14,10 @@ import re
 MIN_DIFFERENT = 3
 _HAN = "[\u3400-\u9fff]"
 _TONES = "āáǎàēéěèīíǐìōóǒòūúǔùǖǘǚǜńňǹ"
-_TONED = re.compile(
-    rf"[(（](?<={_HAN}[(（])(?=[^)）]{{0,24}}[{_TONES}])[a-zü{_TONES} ’']{{1,24}}[)）]"
-)
-_PLAIN = re.compile(rf"(?<={_HAN})[(（]([a-z' ]{{1,24}})[)）]")
+# One pass for both, a bracket first: from a Han on `re` would stop at each of them.
+_BRACKETS = re.compile(rf"[(（](?<={_HAN}[(（])([a-zü{_TONES} ’']{{1,24}})[)）]")
+_TONED = re.compile(f"[{_TONES}]")
+_PLAIN = re.compile("[a-z' ]+")
 _MOST_HAN = 8  # of a word
 
 _BEGINS_Y, _BEGINS_U = "i|ian|iao|ie|in|ing|iu", "ou|u|uan|ui|un|uo"
@@ -43,8 +43,9 @@ def _at_most(num_syllables: int) -> re.Pattern[str]:
 
 def in_brackets(text: str) -> list[str]:
     """Such brackets of a text, with what stands in them."""
-    toned = _TONED.findall(text)
-    plain = list(_PLAIN.finditer(text))
+    found = list(_BRACKETS.finditer(text))
+    toned = [match[0] for match in found if _TONED.search(match[1])]
+    plain = [match for match in found if _PLAIN.fullmatch(match[1])]
     read = [match[0] for match in plain if _is_read(text, match)]
     if len(set(read)) < MIN_DIFFERENT or 2 * len(read) < len(plain):
         return toned
