@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from filters.presets import PRESETS
 from filters.signals import GROUPS
-from pipeline import publish, schema, store, timings
+from pipeline import forgotten, publish, schema, store, timings
 from pipeline.amounts import counted
 from pipeline.commits import once, record, record_path
 from pipeline.corpus import CorpusError, locked, manifest, part_paths
@@ -106,7 +106,7 @@ def attach(
     with locked(root):
         found = manifest(root)
         _check_name(name, found["signals"], replace)
-        table = read_keyed(file, on)
+        table = _without_forgotten(root, read_keyed(file, on), on)
         paths = part_paths(root, "documents")
         used = pa.chunked_array(
             [chunk for path in paths for chunk in pq.read_table(path, columns=[on])[on].chunks],
@@ -137,6 +137,12 @@ def attach(
         "missing": sum(c["missing"] for c in counters),
         "unused": unused,
     }
+
+
+def _without_forgotten(root: Path, table: pa.Table, on: str) -> pa.Table:
+    """What is said of documents that the corpus was told to forget is not taken in again."""
+    gone = forgotten.documents(forgotten.listed(root))[on]
+    return table.filter(pc.invert(pc.is_in(table[on], value_set=gone.combine_chunks())))
 
 
 def drop(root: Path, name: str) -> None:

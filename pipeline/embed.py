@@ -28,7 +28,7 @@ from pipeline.attach import attach, attached_path
 from pipeline.clock import telling
 from pipeline.config import ConfigError
 from pipeline.corpus import locked, part_paths
-from pipeline.embeddings import COLUMN, NAME, embeddings, made_by
+from pipeline.embeddings import COLUMN, NAME, UNFINISHED, embeddings, made_by
 from pipeline.files import file_hash, replacing
 from pipeline.finished import reading
 
@@ -123,7 +123,7 @@ def embed(
         ConfigError: those that stand are by another function, or it gives no such array.
         CorpusError: another process embeds here.
     """
-    aside = root / ".embedding" / name
+    aside = root / UNFINISHED / name
     with locked(aside):
         hashes, vectors = pa.array([], schema.HASH), None
         if attached_path(root, name).exists() and not replace:
@@ -192,7 +192,19 @@ def _embedded(pairs: Iterator[tuple[bytes, str]], function: Embed, batch: int) -
     found: list[np.ndarray] = []
     while some := list(itertools.islice(pairs, batch)):
         contents, texts = zip(*some, strict=True)
-        vectors = np.asarray(function(list(texts)), np.float32)
+        given = function(list(texts))
+        try:
+            vectors = np.asarray(given, np.float32)
+        except (TypeError, ValueError) as error:
+            raise ConfigError(
+                f"--with: for {len(texts)} texts the function gave {type(given).__name__}, which "
+                f"is no array of numbers ({error}); expected [{len(texts)}, dimensions]"
+            ) from None
+        if found and found[0].shape[1:] != vectors.shape[1:]:
+            raise ConfigError(
+                f"--with: for the text of content {contents[0].hex()} the function gave "
+                f"{vectors.shape[-1]} dimensions, before it {found[0].shape[1]}"
+            )
         if vectors.ndim != 2 or len(vectors) != len(texts) or not np.isfinite(vectors).all():
             raise ConfigError(
                 f"--with: for {len(texts)} texts, the first of content {contents[0].hex()}, the "

@@ -16,6 +16,7 @@ from pipeline.files import DAMAGED, file_hash, read_sealed
 
 NAME = "semantic"  # of the group, where nobody says another
 COLUMN = "embedding"
+UNFINISHED = ".embedding"  # what a killed `assay embed` has made
 
 
 def require_faiss() -> None:

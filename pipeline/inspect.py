@@ -106,9 +106,9 @@ def inspect(root: Path, what: str) -> Row:
             ),
             "substrings": _rows(
                 connection,
-                'select s."start", s."end", s.copies, s.first, min(o.id) as also_in from '
+                "select s.start_byte, s.end_byte, s.copies, s.first, min(o.id) as also_in from "
                 "substrings s left join substrings o on o.key = s.key and o.id <> s.id "
-                'where s.id = ? group by all order by s."start", s."end", s.copies',
+                "where s.id = ? group by all order by s.start_byte, s.end_byte, s.copies",
                 [row["id"]],
             ),
             "heldout": _rows(

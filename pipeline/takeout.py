@@ -20,6 +20,7 @@ from pipeline import (
     accounts,
     attach,
     commits,
+    embeddings,
     finished,
     forgotten,
     frozen,
@@ -73,6 +74,7 @@ def take_out(root: Path, calls: list[forgotten.Listed]) -> list[int]:
             edited.unlink()
     # Named by records that changed; what a kill left in it may link to documents as they were.
     shutil.rmtree(root / linked.FOLDER, ignore_errors=True)
+    shutil.rmtree(root / embeddings.UNFINISHED, ignore_errors=True)
     if (root / "inputs.json").exists():
         uncut(root)
     attach.forget(root, pa.concat_arrays([rows["id"].combine_chunks(), contents]))

@@ -246,21 +246,24 @@ def _shown(columns: pa.Schema, name: str, prefix: str = "") -> str:
     return f"lower(hex({column}))" if columns.field(name).type == schema.HASH else column
 
 
+def _all_shown(columns: pa.Schema) -> str:
+    """`end` is a word of SQL, so places in a text have other names here than on the disk."""
+    called = {"start": "start_byte", "end": "end_byte"}
+    return ", ".join(
+        f"{_shown(columns, name)} as {quoted(called.get(name, name))}" for name in columns.names
+    )
+
+
 def _plain(table: str, columns: pa.Schema) -> View:
     def view(corpus: Corpus) -> str:
-        shown = ", ".join(f"{_shown(columns, name)} as {quoted(name)}" for name in columns.names)
-        return f"select {shown} from {corpus.table(table, columns)}"
+        return f"select {_all_shown(columns)} from {corpus.table(table, columns)}"
 
     return view
 
 
 def edits(corpus: Corpus) -> str:
-    """The edits of all editors; `name` is what a mixture calls them by. `end` is a word of SQL, so
-    places have other names here than on the disk."""
-    called = {"start": "start_byte", "end": "end_byte"}
-    columns = ", ".join(
-        f"{_shown(schema.EDITS, name)} as {called.get(name, name)}" for name in schema.EDITS.names
-    )
+    """The edits of all editors; `name` is what a mixture calls them by."""
+    columns = _all_shown(schema.EDITS)
     tables = {name: f"edits/{name}" for name in corpus.manifest.get("edits", ())} or {"": "edits"}
     return " union all ".join(
         f"select {text_literal(name)} as name, {columns} from {corpus.table(table, schema.EDITS)}"

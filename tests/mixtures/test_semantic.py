@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import small_corpus
@@ -135,11 +136,31 @@ def test_a_killed_call_goes_on(root: Path, monkeypatch: pytest.MonkeyPatch) -> N
         (lambda texts: np.zeros(len(texts)), r"array of shape \(8,\); expected \[8, dimensions\]"),
         (lambda texts: np.zeros((1, 4)), r"shape \(1, 4\)"),
         (lambda texts: np.full((len(texts), 4), np.nan), "with NaN or infinity"),
+        (lambda texts: ["a"] * len(texts), "gave list, which is no array of numbers"),
+        (lambda texts: np.zeros((len(texts), len(texts[0]))), r"gave \d+ dimensions, before it \d"),
     ],
 )
 def test_what_a_function_may_not_give(root: Path, given: object, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         embed(root, given, "x", "semantic", 8)  # type: ignore[arg-type]
+
+
+def test_a_forgotten_text_has_no_vector_again(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    function, by = load(f"{root.parent}/my_model.py:embed")
+    [content] = texts(root, "select content_hash from documents where not heldout limit 1")
+    monkeypatch.setattr(embed_module, "attach", None)  # killed when all was embedded
+    with pytest.raises(TypeError):
+        embed(root, function, by, "semantic", 64)
+    assert list((root / ".embedding" / "semantic").glob("*.parquet"))
+    monkeypatch.undo()
+    where = f"content_hash = '{content}'"
+    small_corpus.assay("forget", root, "--where", where, "--reason", "asked", "--delete")
+    assert not (root / ".embedding").exists()
+    file = root.parent / "vectors.parquet"
+    vectors = pa.table({"content_hash": [content, "0" * 32], "embedding": [[1.0], [0.0]]})
+    pq.write_table(vectors, file)
+    done = small_corpus.assay("attach", root, file, "--on", "content_hash", check=False)
+    assert "none the content_hash of a document" in done.stderr
 
 
 def test_mistakes(root: Path, tmp_path: Path) -> None:

@@ -178,7 +178,7 @@ def test_inspect_tells_where_else_a_text_stands(root: Path) -> None:
     places = [row for row in shown["substrings"] if row["copies"] == len(carriers(1))]
     assert {row["first"] for row in places} == {False}
     assert {row["also_in"] for row in places} <= {ids[text] for text in carriers(1)}
-    begin, end = min(row["start"] for row in places), max(row["end"] for row in places)
+    begin, end = min(row["start_byte"] for row in places), max(row["end_byte"] for row in places)
     assert second.encode()[begin:end].decode() == f"\n{NOTICE}"
     (edit,) = shown["edits"]
     assert (edit["kind"], edit["text"]) == ("substring", f"\n{NOTICE}")
