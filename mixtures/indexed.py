@@ -31,8 +31,6 @@ def copies_of_indexed(rows: pa.Table, unique: Unique, indexes: Sequence[Index]) 
     if not indexes:  # as of `unique: none`, which knows no copies
         return found
     there = np.asarray(rows["copy"].is_valid())
-    if not indexes or not there.any():  # `unique: none` says of nothing that it is a copy
-        return found
     copies = copy_index.names(hashes_of(rows["copy"].drop_null()))
     found[there] = copy_index.have(indexes, unique, copies)
     return found
