@@ -25,6 +25,9 @@ _PORT = re.compile(r":\d*$")
 _WWW = re.compile(r"www\d*\.(?=.*\.)")
 _BOUNDARY = re.compile(r"[/?&]|$")
 _TOKEN = re.compile(r"[^\W_]+")
+_INSTITUTIONS = ("edu", "gov", "mil", "org.cn")
+_INSTITUTION = re.compile(r"(?:ac|edu|gov|mil|gob|gouv|govt|go|police|sch|k12|school)\.[a-z]{2}")
+_LETTERS = re.compile("[a-z]{3,}")
 _HAN_RUN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]+")
 
 
@@ -106,6 +109,24 @@ def _suffixes() -> dict[str, str]:
     """Rule of the Public Suffix List -> its section, icann or private."""
     text = (Path(__file__).parent / SUFFIXES_FILE).read_text(encoding="ascii")
     return dict(line.split("\t") for line in text.splitlines())
+
+
+@functools.cache
+def institutions() -> frozenset[str]:
+    """Suffixes that are kept for schools, governments and armed forces: `edu`, `edu.cn`, `ac.uk`;
+    and `org.cn`, where in China an association registers."""
+    return frozenset(
+        rule
+        for rule, section in _suffixes().items()
+        if section == "icann" and (rule in _INSTITUTIONS or _INSTITUTION.fullmatch(rule))
+    )
+
+
+@functools.cache
+def ordinary_labels() -> frozenset[str]:
+    """Words of the Public Suffix List, mostly names of trades and places, of 3 letters or more."""
+    words = {word for rule in _suffixes() for word in re.split("[.-]", rule)}
+    return frozenset(word for word in words if _LETTERS.fullmatch(word))
 
 
 def is_registry(domain: str) -> bool:

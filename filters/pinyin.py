@@ -34,6 +34,12 @@ _FINALS = {  # by what they may begin with; GB/T 16159
     "w": "a|ai|an|ang|ei|en|eng|o|u",
 }
 _SYLLABLE = "|".join(f"(?:{begins})(?:{ends})" for begins, ends in _FINALS.items())
+SYLLABLES = tuple(
+    begin + end
+    for begins, ends in _FINALS.items()
+    for begin in begins.split("|")
+    for end in ends.split("|")
+)
 
 
 @functools.cache

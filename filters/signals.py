@@ -24,6 +24,7 @@ from filters import (
     fineweb,
     generated,
     gopher,
+    hosts,
     language,
     language_mix,
     lines,
@@ -32,6 +33,7 @@ from filters import (
     repeats,
     unsafe,
 )
+from filters.addresses import SUFFIXES_FILE
 from filters.columns import Signal
 from filters.segments import Texts
 from filters.shipped import AD_FILES, UNSAFE_FILES
@@ -94,4 +96,5 @@ GROUPS: dict[str, Group] = {
     "unsafe": Group(unsafe.measure, unsafe.COLUMNS, ("filters.unsafe",), UNSAFE_FILES),
     "ads": Group(ads.measure, ads.COLUMNS, ("filters.ads",), AD_FILES),
     "copied": Group(copied.measure, copied.COLUMNS, ("filters.copied",), AD_FILES),
+    "hosts": Group(hosts.measure, hosts.COLUMNS, ("filters.hosts",), (SUFFIXES_FILE,), ("domain",)),
 }

@@ -26,6 +26,7 @@ from filters.presets.data_juicer import BLOOM, JUICER_C4, JUICER_CC, JUICER_ZH
 from filters.presets.faithful import FAITHFUL
 from filters.presets.fineweb import FINEWEB, FINEWEB2
 from filters.presets.gopher import GOPHER
+from filters.presets.hacked import HACKED
 from filters.presets.left_out import LEFT_OUT
 from filters.presets.map_neo import MAP_NEO
 from filters.presets.nemo_curator import NEMO_CURATOR
@@ -81,7 +82,7 @@ RECIPES: dict[str, tuple[Rule, ...]] = {
     "zyda": ZYDA,
 }
 # What nobody published: the detectors of this project.
-OWN: dict[str, tuple[Rule, ...]] = {"clean": CLEAN}
+OWN: dict[str, tuple[Rule, ...]] = {"clean": CLEAN, "hacked": HACKED}
 # And those with all faults of the original, over the groups that `faithful` of corpus.yaml makes.
 PRESETS: dict[str, tuple[Rule, ...]] = RECIPES | OWN | FAITHFUL
 
@@ -163,5 +164,5 @@ def reads(preset: str) -> set[tuple[str, str]]:
     Raises:
         ValueError: no such preset.
     """
-    read = " ".join(rule.value for rule in _rules(preset))
-    return set(re.findall(r"(\w+)\.(\w+)", read))
+    read = " ".join(f"{rule.value} {rule.where}" for rule in _rules(preset))
+    return set(re.findall(r"([a-z]\w*)\.(\w+)", read))

@@ -50,11 +50,13 @@ class Rule:
     signal: str  # as in the `documents` view
     bounds: Mapping[str, Bound]
     per: str = ""  # a count by which the signal is divided
+    where: str = ""  # SQL: of which documents it is asked, where not of all
     reason: str = ""  # what a document that fails is said to be dropped for; "": the rule's name
 
     @property
     def name(self) -> str:
-        return f"{self.signal} / {self.per}" if self.per else self.signal
+        named = f"{self.signal} / {self.per}" if self.per else self.signal
+        return f"{named} where {self.where}" if self.where else named
 
     @property
     def value(self) -> str:
@@ -96,7 +98,8 @@ def passes(rule: Rule, bound: Bound) -> str:
     if bound.maximum is not None:
         sign = "<" if bound.is_below else "<="
         tests.append(f"{rule.value} {sign} {bound.maximum:.10g}")
-    return " and ".join(tests)
+    passing = " and ".join(tests)
+    return f"(not ({rule.where}) or {passing})" if rule.where else passing
 
 
 def by_language(rules: Sequence[Rule], sql: Callable[[str], str]) -> str:

@@ -110,11 +110,12 @@ def _overlap(rules: counting.Rules, order: Sequence[int]) -> Iterator[str]:
 
 def rules_of(group: str, presets: Iterable[str]) -> Iterator[tuple[str, Rule]]:
     """(preset, rule) of every rule whose signal stands in a group; those of our own presets also
-    where not all of their groups were measured, for each cut stands by itself."""
+    where not all of their groups were measured, for each cut stands by itself. A rule for some
+    documents only is no threshold of all."""
     for preset in dict.fromkeys((*presets, *OWN)):
         for rule in PRESETS[preset]:
             signal_group, _, column = rule.signal.partition(".")
-            if (signal_group if column else "language") == group:
+            if (signal_group if column else "language") == group and not rule.where:
                 yield preset, rule
 
 

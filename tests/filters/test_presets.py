@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable
 from typing import Any, get_args
 
@@ -347,7 +348,8 @@ def test_every_rule_says_for_each_language_where_its_bound_is_from() -> None:
 def test_every_rule_reads_a_column() -> None:
     flat = {*GROUPS["language"].columns, "num_chars"}
     for rule in itertools.chain(*RECIPES.values(), *OWN.values()):
-        for column in filter(None, (rule.signal, rule.per)):
+        where = re.findall(r"[a-z_]+\.[a-z_]+", rule.where)
+        for column in filter(None, (rule.signal, rule.per, *where)):
             group, _, name = column.partition(".")
             assert name in GROUPS[group].columns if name else column in flat
 

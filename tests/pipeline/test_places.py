@@ -108,3 +108,36 @@ def test_a_source_that_fills_with_advertisements_raises_an_alarm(tmp_path: Path)
         "\nalarms",
         "  source web: flagged.ads 0.0% -> 100.0% (noise 0.0%)",
     ]
+
+
+def test_the_farm_of_hosts_in_the_docs(tmp_path: Path) -> None:
+    """Eight documents; two of three hosts of farm.com advertise, and two of them are copies."""
+    root = tiny_corpus.write(tmp_path)
+    ads = {"score": [0.9, 0.9, 0, 0, 0, 0, 0, 0]}
+    unsafe = dict.fromkeys(("gambling", "pornography", "fraud"), [0.0] * 8)
+    hosts = {
+        "institution": [False] * 8,
+        "random_label": [1, 0.5, 0, 0, 0, 0, 0, 0],
+        "site": ["farm.com"] * 3 + ["", "one.com", "one.com", "two.com", "two.com"],
+    }
+    domains = ["a.farm.com", "b.farm.com", "c.farm.com", None, "one.com", "one.com", "two.com"]
+    for part, (first, end) in enumerate(((0, 5), (5, 8))):
+        path = root / f"documents/part-{part:05d}.parquet"
+        table = pq.read_table(path)
+        named = pa.array([*domains, "m.two.com"][first:end], pa.string())
+        pq.write_table(
+            table.set_column(table.schema.get_field_index("domain"), "domain", named), path
+        )
+        for group, columns in {"ads": ads, "unsafe": unsafe, "hosts": hosts}.items():
+            (root / "signals" / group).mkdir(exist_ok=True)
+            values = pa.table({name: column[first:end] for name, column in columns.items()})
+            pq.write_table(values, root / f"signals/{group}/part-{part:05d}.parquet")
+    found = read_json(root / "corpus.json")
+    signals = [*found["signals"], "ads", "unsafe", "hosts"]
+    write_json(root / "corpus.json", found | {"signals": signals})
+    text = (Path(__file__).parents[2] / "docs/seeing.md").read_text(encoding="utf-8")
+    query = "select hosts.site" + text.partition('"select hosts.site')[2].partition('"')[0]
+    both = rows(root, query.replace("num_hosts >= 20", "num_hosts >= 2"))
+    assert [list(row.values())[:3] for row in both] == [["farm.com", 3, 3], ["two.com", 2, 2]]
+    shares = [tuple(row.values())[3:] for row in both]
+    assert shares == [pytest.approx((2 / 3, 2 / 3, 2 / 3)), (0, 0, 0)]
