@@ -7,9 +7,9 @@ import os
 from pathlib import Path
 
 from pipeline import heap, runners
-from pipeline.config import load
+from pipeline.config import ConfigError, load
 from pipeline.files import read_json
-from pipeline.settings import load_corpus
+from pipeline.settings import load_corpus, without_tokenizer
 
 
 def prepare(argv: list[str]) -> int:
@@ -63,7 +63,11 @@ def prepare(argv: list[str]) -> int:
         parser.error(f"--workers {arguments.workers}: at least 1")
     if arguments.limit is not None and arguments.limit < 1:
         parser.error(f"--limit {arguments.limit}: at least 1")
-    settings = load_corpus(arguments.corpus)
+    settings = load_corpus(arguments.corpus, tokenizer_exists=False)
+    if message := without_tokenizer(arguments.corpus, settings):
+        from pipeline.preconditions import refusals
+
+        raise ConfigError("\n".join([message, *refusals(arguments.corpus, settings)]))
     runner = runners.choose(arguments.runner, arguments.workers, options, settings.output or "")
     heap.settle()  # before anything loads numpy or pyarrow
     from pipeline.prices import Prices, keep_prices

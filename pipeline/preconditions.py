@@ -6,11 +6,11 @@ from __future__ import annotations
 import difflib
 import importlib.util
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from filters import classifier, language, lists, perplexity, url_lists
-from pipeline import evaluation_items, given, objects
+from pipeline import evaluation_items, given, inputs, objects
 from pipeline.config import ConfigError
 from pipeline.groups import editors, groups
 from pipeline.settings import CorpusSettings
@@ -27,6 +27,15 @@ SPELLINGS = {
     "ru": "rus russian",
 }
 MEANT = {spelling: code for code, words in SPELLINGS.items() for spelling in words.split()}
+
+
+def refusals(path: str, settings: CorpusSettings) -> Iterator[str]:
+    """What would be refused, as lines: told together where something else is missing too."""
+    for refuse in (check, inputs.input_files):
+        try:
+            refuse(settings)
+        except (ValueError, OSError) as error:
+            yield f"{path}: {error}"
 
 
 def check(settings: CorpusSettings) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -359,22 +358,17 @@ def load_corpus(path: str | Path, *, tokenizer_exists: bool = True) -> CorpusSet
             "output": output,
         }
     )
-    if tokenizer_exists and tokenizer.file.endswith(".json") and not Path(tokenizer.file).exists():
-        raise ConfigError("\n".join(_without_tokenizer(path, found)))
+    if tokenizer_exists and (message := without_tokenizer(path, found)):
+        raise ConfigError(message)
     return found
 
 
-def _without_tokenizer(path: Path, found: CorpusSettings) -> Iterator[str]:
-    """That there is no tokenizer yet, and what else would be refused once it is there."""
-    from pipeline import inputs, preconditions  # they import this file
-
-    file = found.tokenizer.file
-    yield (
+def without_tokenizer(path: str | Path, settings: CorpusSettings) -> str:
+    """What to say where there is no tokenizer yet; empty where there is."""
+    file = settings.tokenizer.file
+    if not file.endswith(".json") or Path(file).exists():
+        return ""
+    return (
         f"{path}: key `tokenizer`: no such file {file}; make one with "
         f"`assay tokenizer train {path} --vocab-size 8000 --output {file}`"
     )
-    for check in (preconditions.check, inputs.input_files):
-        try:
-            check(found)
-        except (ValueError, OSError) as error:
-            yield f"{path}: {error}"

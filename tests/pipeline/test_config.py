@@ -8,6 +8,7 @@ from typing import Any, Literal
 import pytest
 
 from mixtures.spec import Mixture, load_mixture
+from pipeline import commands
 from pipeline.amounts import Amount
 from pipeline.config import KINDS, ConfigError, Settings, _known_keys, check, load
 from pipeline.learned.settings import ClassifierSettings
@@ -134,7 +135,10 @@ def test_a_missing_tokenizer_names_the_command_that_makes_it(tmp_path: Path) -> 
 
 def test_what_else_is_wrong_is_told_with_a_missing_tokenizer(tmp_path: Path) -> None:
     text = GOOD.replace("deepseek", "mine.json") + "signals: [default, adds]\n"
-    told = message(tmp_path, text).splitlines()
+    (tmp_path / "corpus.yaml").write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        commands.prepare([str(tmp_path / "corpus.yaml")])
+    told = str(caught.value).splitlines()
     assert "no such file" in told[0]
     assert "did you mean 'ads'" in told[1]
     assert "a.jsonl" in told[2]
