@@ -305,9 +305,12 @@ def test_long_texts_of_one_thing_take_linear_time(unit: str) -> None:
     seconds = []
     for size in (50_000, 400_000):
         texts = Texts(pa.array([unit * (size // len(unit.encode()))]))
-        begin = time.process_time()
-        privacy.find(texts, {})
-        seconds.append(time.process_time() - begin)
+        tries = []
+        for _ in range(2):  # a collection of garbage may meet one
+            begin = time.process_time()
+            privacy.find(texts, {})
+            tries.append(time.process_time() - begin)
+        seconds.append(min(tries))
     assert seconds[1] < 24 * seconds[0] + 0.5
 
 

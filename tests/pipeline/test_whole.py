@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from pipeline import inspect, whole
+from pipeline import whole
 from pipeline.commits import record_path
 from pipeline.corpus import CorpusError
 from pipeline.finished import reading
@@ -57,7 +57,7 @@ def test_other_readers_name_it_too(corpus: Path) -> None:
     path = corpus / "signals/language/part-00000.parquet"
     path.write_bytes(b"PAR1" + bytes(200) + b"PAR1")
     with pytest.raises(CorpusError, match=f"{path} is damaged"):
-        inspect.main([str(corpus), "abcdef0"])
+        questions.inspect([str(corpus), "abcdef0"])
 
 
 def test_mistakes_in_a_statement_are_no_damage_and_quote_no_whole_texts(corpus: Path) -> None:
