@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from mixtures import questions
 from pipeline import whole
 from pipeline.commits import record_path
 from pipeline.corpus import CorpusError
