@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-EXACT = 50_000  # kept texts: 50,000 of 768 numbers take 16 CPU seconds
-PROBES = 16
+EXACT = 50_000  # texts: so many of 384 numbers take 12 CPU seconds (benchmarks/semantic.py)
+PROBES = 16  # of 100,000 planted copies one in 10,000 is missed (the same)
 BLOCK = 1_024  # texts that are compared with each other at once
-TRAINING = 64  # vectors for each cell that k-means sees
+TRAINING = 64  # vectors for each cell that k-means sees; faiss warns below 39
 DIGITS = 6  # of a cosine that decide: float32 sums differ from machine to machine behind them
 
 Vectors = npt.NDArray[np.float32]

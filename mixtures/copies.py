@@ -95,5 +95,7 @@ def _staying(
     return keep
 
 
-def hashes_of(digits: pa.ChunkedArray) -> pa.Array:
-    return pa.array([bytes.fromhex(h) for h in digits.to_pylist()], schema.HASH)
+def hashes_of(digits: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """A column of hex digits, none of them null, as schema.HASH."""
+    data = pa.py_buffer(bytes.fromhex("".join(digits.to_pylist())))
+    return pa.Array.from_buffers(schema.HASH, len(digits), [None, data])

@@ -29,6 +29,7 @@ from mixtures.repeats import TABLES, Going
 from pipeline.commits import record_path
 from pipeline.corpus import fetched
 from pipeline.files import part_name
+from pipeline.tables import names_of
 from pipeline.whole import require_whole, vouched
 
 
@@ -107,7 +108,7 @@ def _edits(
             table = _that_go(root, name, part, going[name])
         else:
             table = pq.read_table(_whole(root, f"edits/{name}", part, f"edits/{name}"))
-        stored = np.array(table["id"].to_pylist(), "S16")
+        stored = names_of(table["id"])
         rows = np.minimum(np.searchsorted(wanted, stored), len(wanted) - 1)
         (hits,) = np.nonzero(wanted[rows] == stored)
         hits = hits[np.argsort(rows[hits], kind="stable")]

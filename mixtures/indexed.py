@@ -12,6 +12,7 @@ from mixtures.copies import hashes_of
 from mixtures.spec import Mixture, Unique
 from pipeline import copy_index
 from pipeline.copy_index import Index
+from pipeline.tables import names_of
 from pipeline.unique import apart_from, clustered
 
 
@@ -31,7 +32,7 @@ def copies_of_indexed(rows: pa.Table, unique: Unique, indexes: Sequence[Index]) 
     if not indexes:  # as of `unique: none`, which knows no copies
         return found
     there = np.asarray(rows["copy"].is_valid())
-    copies = copy_index.names(hashes_of(rows["copy"].drop_null()))
+    copies = names_of(hashes_of(rows["copy"].drop_null()))
     found[there] = copy_index.have(indexes, unique, copies)
     return found
 

@@ -12,16 +12,17 @@ import contextlib
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from mixtures.candidates import TIMEOUT_SECONDS
+from mixtures.copies import hashes_of
 from mixtures.select import select, used_corpora
 from mixtures.spec import Mixture, load_mixture
 from pipeline import finished
-from pipeline.copy_index import Index, Names
+from pipeline.copy_index import Index
 from pipeline.copy_index_writing import Chosen, write
 from pipeline.sql import ask
+from pipeline.tables import names_of
 
 ASKED = "select id, content_hash, near_duplicate from documents where not heldout"
 
@@ -54,12 +55,7 @@ def _whole(root: Path) -> Chosen:
     ids, contents = [np.empty(0, "S16")], [np.empty(0, "S16")]
     with ask(root, ASKED, macros={}, timeout_seconds=TIMEOUT_SECONDS) as batches:
         for batch in batches:
-            ids.append(_names(batch["id"]))
-            contents.append(
-                _names(batch["content_hash"].filter(pc.invert(batch["near_duplicate"])))
-            )
+            ids.append(names_of(hashes_of(batch["id"])))
+            kept = batch["content_hash"].filter(pc.invert(batch["near_duplicate"]))
+            contents.append(names_of(hashes_of(kept)))
     return Chosen(root, np.unique(np.concatenate(ids)), np.unique(np.concatenate(contents)))
-
-
-def _names(digits: pa.Array) -> Names:
-    return np.frombuffer(bytes.fromhex("".join(digits.to_pylist())), "S16")

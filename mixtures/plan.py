@@ -49,6 +49,7 @@ class PlannedSource:
     epochs: float  # that this run needs
     changes: Changes = NO_CHANGES  # by edits
     contained: int = 0  # removed because a longer document that stays holds them
+    semantic: int = 0  # removed for what they mean
     indexed: int = 0  # removed as copies of documents in an index of `not_in`
 
     @property
@@ -175,6 +176,7 @@ def plan_selection(mixture: Mixture, selection: Selection, tokens: int, write: b
                 epochs=needed[name] / measured[name].num_windows,
                 changes=counts[name].changes,
                 contained=counts[name].contained,
+                semantic=counts[name].semantic,
                 indexed=counts[name].indexed,
             )
             for name, source in mixture.sources.items()

@@ -21,7 +21,7 @@ from pipeline import schema
 from pipeline.commits import record_path
 from pipeline.corpus import part_paths
 from pipeline.files import part_number
-from pipeline.tables import halves_of
+from pipeline.tables import halves_of, names_of
 from pipeline.whole import require_whole, vouched
 
 Going = Mapping[int, np.ndarray]  # part -> mask of its rows of the table that become edits
@@ -60,7 +60,7 @@ def rows_that_go(root: Path, table: Table, ids: pa.Array, contents: pa.Array) ->
         require_whole(root, name, vouched([record_path(root, table.stage, part)]))
     going = {part: np.zeros(pq.read_metadata(path).num_rows, bool) for part, path in paths.items()}
     num_passes = 1 << max(0, sum(map(len, going.values())) // PASS_ROWS).bit_length()
-    known = np.frombuffer(ids.buffers()[1] or b"", "S16")[ids.offset :][: len(ids)]
+    known = names_of(ids)
     order = np.argsort(known)
     known, halves = known[order], halves_of(contents)[order].astype(np.uint64)
     for number in range(num_passes):
@@ -85,7 +85,7 @@ def _pass(
         if not len(ids) or not len(table):
             continue
         keys = halves_of(table["key"].combine_chunks()).astype(np.uint64)
-        stored = np.array(table["id"].to_pylist(), "S16")
+        stored = names_of(table["id"])
         places = np.minimum(np.searchsorted(ids, stored), len(ids) - 1)
         mine = (ids[places] == stored) & (keys[:, 0] % np.uint64(num_passes) == number)
         (rows,) = np.nonzero(mine)

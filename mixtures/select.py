@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from mixtures.candidates import Unclaimed
+from mixtures.copies import hashes_of
 from mixtures.edited import Changes, apply
 from mixtures.packing import Documents
 from mixtures.rehydration import times
@@ -28,6 +29,7 @@ from pipeline.amounts import counted
 from pipeline.config import ConfigError
 from pipeline.corpus import part_paths
 from pipeline.files import part_number
+from pipeline.tables import names_of
 
 
 @dataclass(frozen=True)
@@ -182,7 +184,7 @@ def _times(source: Source, chosen: Documents, rows: pa.Table) -> np.ndarray:
     """How often each document of a source stands."""
     assert source.repeats is not None
     rows = rows.filter(pc.equal(rows["corpus"], source.corpus))
-    ids = np.frombuffer(bytes.fromhex("".join(rows["id"].to_pylist())), "S16")
+    ids = names_of(hashes_of(rows["id"]))
     order = np.argsort(ids, kind="stable")
     places = order[np.searchsorted(ids[order], chosen.id.view("S16"))]
     return times(source.repeats, np.asarray(rows["cluster_size"])[places])
@@ -194,7 +196,7 @@ def locate(root: Path, tokenizer: str, rows: pa.Table) -> Documents:
     Raises:
         ConfigError: an id is that of two documents.
     """
-    ids = np.frombuffer(bytes.fromhex("".join(rows["id"].to_pylist())), "S16")
+    ids = names_of(hashes_of(rows["id"]))
     order = np.argsort(ids, kind="stable")
     ids = ids[order]  # S16 compares as 16 bytes, and V16 does not compare at all
     twice = ids[1:][ids[1:] == ids[:-1]]
@@ -208,13 +210,13 @@ def locate(root: Path, tokenizer: str, rows: pa.Table) -> Documents:
     part, row, num_tokens = (np.full(len(ids), -1, np.int64) for _ in range(3))
     for path in part_paths(root, "documents"):
         number = part_number(path)
-        stored = _hashes(pq.read_table(path, columns=["id"])["id"])
+        stored = names_of(pq.read_table(path, columns=["id"])["id"])
         at = np.minimum(np.searchsorted(ids, stored), len(ids) - 1)
         (hits,) = np.nonzero(ids[at] == stored) if len(ids) else (np.zeros(0, np.int64),)
         part[at[hits]], row[at[hits]] = number, hits
         num_tokens[at[hits]] = shards.lengths(number)[hits]
     assert (part >= 0).all(), f"{root}: the documents view has ids that no part has"
-    contents = np.frombuffer(bytes.fromhex("".join(rows["content_hash"].to_pylist())), "V16")
+    contents = names_of(hashes_of(rows["content_hash"])).view("V16")
     return Documents(
         id=ids.view("V16"),
         content_hash=contents[order],
@@ -224,10 +226,3 @@ def locate(root: Path, tokenizer: str, rows: pa.Table) -> Documents:
         num_bytes=np.asarray(rows["num_bytes"])[order],
         edits=np.zeros(len(ids), "V16"),
     )
-
-
-def _hashes(column: pa.ChunkedArray) -> np.ndarray:
-    """A column of schema.HASH as S16, without a copy where it is one chunk."""
-    values = column.combine_chunks()
-    raw = np.frombuffer(values.buffers()[1], "S16")
-    return raw[values.offset : values.offset + len(values)]

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dedup.semantic import keep_unlike, unit
+from mixtures.copies import hashes_of
 from mixtures.spec import Mixture
-from pipeline import schema
 from pipeline.amounts import counted
 from pipeline.config import ConfigError
 from pipeline.embeddings import embeddings, made_by, require_faiss
@@ -30,9 +30,7 @@ def without_semantic(
     assert mixture.semantic is not None, "spec.py asks for it"
     require_faiss()
     walk = order[kept[order]]
-    hashes = pa.array(
-        [bytes.fromhex(h) for h in rows["content_hash"].take(walk).to_pylist()], schema.HASH
-    )
+    hashes = hashes_of(rows["content_hash"].take(walk))
     group = mixture.semantic.group
     vectors = unit(_vectors(roots, group, rows["corpus"].take(walk), hashes))
     keep = np.zeros(len(kept), dtype=bool)

@@ -15,11 +15,16 @@ import pyarrow.compute as pc
 
 from mixtures import repeats
 from mixtures.candidates import Candidates, candidates, forgotten_hashes, heldout_hashes
-from mixtures.copies import first_of_each, preferred_order, without_contained, without_near
+from mixtures.copies import (
+    first_of_each,
+    hashes_of,
+    preferred_order,
+    without_contained,
+    without_near,
+)
 from mixtures.indexed import copies_of_indexed, indexes_of, near_indexed
 from mixtures.semantic import without_semantic
 from mixtures.spec import Mixture
-from pipeline import schema
 from pipeline.amounts import counted
 from pipeline.config import ConfigError
 from pipeline.copy_index import Index
@@ -85,17 +90,12 @@ def _going(
     found = {}
     for name, root in roots.items():
         mine = kept.filter(pc.equal(kept["corpus"], name))
-        ids, contents = _bytes(mine["id"]), _bytes(mine["content_hash"])
+        ids, contents = hashes_of(mine["id"]), hashes_of(mine["content_hash"])
         found[name] = {
             edits: repeats.rows_that_go(root, table, ids, contents)
             for edits, table in tables.items()
         }
     return found
-
-
-def _bytes(column: pa.ChunkedArray) -> pa.Array:
-    """A column of hex digits as schema.HASH."""
-    return pa.array([bytes.fromhex(digits) for digits in column.to_pylist()], schema.HASH)
 
 
 def pairs_of(roots: dict[str, Path], indexes: Sequence[Index]) -> Path:

@@ -38,7 +38,7 @@ from pipeline.files import (
 from pipeline.fingerprint import fingerprint
 from pipeline.keyed import read_keyed
 from pipeline.relations import LANGUAGES
-from pipeline.tables import column
+from pipeline.tables import column, names_of
 from pipeline.views import DERIVED
 
 KEYS = ("id", "content_hash")
@@ -238,23 +238,17 @@ def _documents_hash(root: Path, part: int) -> str:
 def _join(root: Path, part: int, table: pa.Table, output: Path) -> dict[str, int]:
     """One part of the group, in the row groups of its documents."""
     on, *columns = table.column_names
-    keys, values = _bytes16(table[on].combine_chunks()), table.select(columns)
+    keys, values = names_of(table[on]), table.select(columns)
     missing = 0
     documents = pq.ParquetFile(root / "documents" / part_name(part))
     with replacing(output) as temporary, pq.ParquetWriter(temporary, values.schema) as writer:
         for group in range(documents.num_row_groups):
-            wanted = _bytes16(column(documents, group, on))
+            wanted = names_of(column(documents, group, on))
             at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
             rows = pa.array(at, mask=keys[at] != wanted)
             missing += rows.null_count
             writer.write_table(values.take(rows), row_group_size=max(len(rows), 1))
     return {"documents": documents.metadata.num_rows, "missing": missing}
-
-
-def _bytes16(hashes: pa.Array) -> np.ndarray:
-    """schema.HASH as S16, which numpy compares as 16 bytes, without a copy."""
-    raw = np.frombuffer(hashes.buffers()[1], "S16")
-    return raw[hashes.offset : hashes.offset + len(hashes)]
 
 
 def _list(root: Path, signals: list[str], name: str, *, listed: bool) -> None:

@@ -33,6 +33,7 @@ from pipeline.corpus import CorpusError
 from pipeline.files import hash_once, part_name, read_sealed, replacing
 from pipeline.fingerprint import fingerprint
 from pipeline.settings import Near
+from pipeline.tables import names_of
 
 MANIFEST = "index.json"
 FORMAT = 1
@@ -194,14 +195,6 @@ def probe(**near: Any) -> str:
 # --- what is in it --------------------------------------------------------------------------------
 
 
-def names(hashes: pa.Array | pa.ChunkedArray) -> Names:
-    """Hashes, none of them null, as values that compare."""
-    values = hashes.combine_chunks() if isinstance(hashes, pa.ChunkedArray) else hashes
-    assert not values.null_count
-    raw = np.frombuffer(values.buffers()[1] or b"", "S16")
-    return raw[values.offset : values.offset + len(values)]
-
-
 def among(values: Names, ascending: Names) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]:
     """Which values stand among the ascending ones, and where."""
     if not len(ascending):
@@ -216,17 +209,17 @@ def have(indexes: Iterable[Index], level: str, copies: Names) -> npt.NDArray[np.
     found = np.zeros(len(distinct), np.bool_)
     for table in _tables(indexes, [*COLUMNS[level]]):
         known = pc.coalesce(*(table[name] for name in COLUMNS[level]))
-        is_there, at = among(names(known.drop_null()), distinct)
+        is_there, at = among(names_of(known.drop_null()), distinct)
         found[at[is_there]] = True
     return found[inverse]
 
 
 def verified(indexes: Iterable[Index], contents: pa.Array) -> pa.Array:
     """Of these contents (schema.HASH) those that stand in an index with their shingles."""
-    distinct = np.unique(names(contents))
+    distinct = np.unique(names_of(contents))
     found = np.zeros(len(distinct), np.bool_)
     for table in _tables(indexes, ["content_hash", "verified"]):
-        is_there, at = among(names(table.filter(table["verified"])["content_hash"]), distinct)
+        is_there, at = among(names_of(table.filter(table["verified"])["content_hash"]), distinct)
         found[at[is_there]] = True
     values = pa.py_buffer(np.ascontiguousarray(distinct[found]))
     return pa.Array.from_buffers(schema.HASH, int(found.sum()), [None, values])

@@ -30,7 +30,7 @@ from pipeline.files import file_hash, part_name, replacing, write_sealed
 from pipeline.fingerprint import fingerprint
 from pipeline.finished import home
 from pipeline.settings import Near
-from pipeline.tables import column, read_columns
+from pipeline.tables import column, names_of, read_columns
 from pipeline.transforms.near import ROW
 
 # Hashes are random, so no codec but sorting helps: the differences of sorted ones take fewer bits,
@@ -181,8 +181,8 @@ def _part(
         for i in range(documents.num_row_groups):
             content = column(documents, i, "content_hash")
             inside = slice(begin, begin + len(content))
-            is_known, _ = among(copy_index.names(column(documents, i, "id")), ids)
-            is_verified = among(copy_index.names(content), contents)[0] & has_keys[inside]
+            is_known, _ = among(names_of(column(documents, i, "id")), ids)
+            is_verified = among(names_of(content), contents)[0] & has_keys[inside]
             columns = [
                 _where(is_known | is_verified, content),
                 *(

@@ -8,7 +8,7 @@ import sys
 from pipeline.amounts import counted
 from pipeline.config import ConfigError
 from pipeline.readers.files import list_files, place
-from pipeline.readers.formats import format_of
+from pipeline.readers.formats import PAIRS, format_of
 from pipeline.settings import CorpusSettings, Input
 from pipeline.shards import Key
 
@@ -26,7 +26,11 @@ def input_files(settings: CorpusSettings) -> dict[Key, str]:
         try:
             files, own = files_of(item, settings.output)
             for path, file in files:
-                format_of(file)
+                if format_of(file) in PAIRS and item.decode is None:
+                    raise ValueError(
+                        f"{file} holds token ids; name the tokenizer.json that made them, as "
+                        "`decode: tokenizer.json` of this source"
+                    )
                 found[item.source, file] = path
         except FileNotFoundError as error:
             raise ConfigError(

@@ -351,12 +351,12 @@ PART_STAGES |= {
     ),
     "edits/substrings": PartStage(
         ("ingest", "substrings"),
-        lambda job, part: substrings.edit_outputs(job.root, part),
+        lambda job, part: edit.outputs(job.root, substrings.NAME, part),
         lambda job, shard: substrings.edit(job.root, shard.part),
     ),
     "signals/substrings": PartStage(
         ("ingest", "substrings"),
-        lambda job, part: substrings.measure_outputs(job.root, part),
+        lambda job, part: measure.outputs(job.root, substrings.NAME, part),
         lambda job, shard: substrings.measure(job.root, shard.part),
     ),
 }

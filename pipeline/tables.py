@@ -63,6 +63,19 @@ def write_table(path: Path, schema: pa.Schema, columns: list[pa.Array]) -> None:
         pq.write_table(table, temporary, compression="zstd")
 
 
+def write_aligned(path: Path, documents: pq.ParquetFile, batch: pa.RecordBatch) -> None:
+    """A table with a row for each document, in the row groups of the documents."""
+    begin = 0
+    with (
+        replacing(path) as temporary,
+        pq.ParquetWriter(temporary, batch.schema, compression="zstd") as writer,
+    ):
+        for group in range(documents.num_row_groups):
+            num = documents.metadata.row_group(group).num_rows
+            writer.write_batch(batch.slice(begin, num), row_group_size=max(1, num))
+            begin += num
+
+
 def write_rows(path: Path, schema: pa.Schema, rows: list[dict[str, Any]]) -> None:
     """A small Parquet table."""
     with replacing(path) as temporary:
@@ -114,6 +127,32 @@ def rank_of(hashes: pa.Array) -> npt.NDArray[np.int64]:
     rank = np.empty(len(hashes), np.int64)
     rank[order] = np.cumsum(np.append(0, is_new)[: len(hashes)])
     return rank
+
+
+def names_of(hashes: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.bytes_]:
+    """Hashes, none of them null, as S16, which numpy compares as 16 bytes; without a copy."""
+    values = hashes.combine_chunks() if isinstance(hashes, pa.ChunkedArray) else hashes
+    assert not values.null_count
+    raw = np.frombuffer(values.buffers()[1] or b"", "S16")
+    return raw[values.offset : values.offset + len(values)]
+
+
+def spread(
+    rows: npt.NDArray[np.int64], firsts: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """What holds for the first of equal documents, for all of them.
+
+    Args:
+        rows: ascending; each the first row of its content, as often as something holds for it.
+        firsts: of each row of a part the first one of its content.
+
+    Returns: rows of the part, ascending, and for each which of `rows` it is that holds for it.
+    """
+    begins, ends = (np.searchsorted(rows, firsts, side) for side in ("left", "right"))
+    counts = ends - begins
+    every = np.repeat(np.arange(len(firsts)), counts)
+    within = np.arange(len(every)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return every, np.repeat(begins, counts) + within
 
 
 def halves_of(hashes: pa.Array) -> npt.NDArray[np.uint64]:

@@ -21,6 +21,7 @@ from pipeline import copy_index, forgotten
 from pipeline.amounts import counted
 from pipeline.config import check
 from pipeline.files import read_json, replacing, write_sealed
+from pipeline.tables import names_of
 from trainer import saved
 from trainer.inventory import Inventory
 from trainer.settings import RunSettings, batch_windows
@@ -132,7 +133,7 @@ def _ranges(steps: Iterable[int]) -> list[tuple[int, int]]:
 def known_to(found: Inventory, call: forgotten.Listed) -> list[dict[str, Any]]:
     """The indexes (pipeline/copy_index.py) that know texts of a call, and how many; None: cannot be
     told, for it is damaged or of another version."""
-    contents = copy_index.names(forgotten.contents([call]))
+    contents = names_of(forgotten.contents([call]))
     known = []
     for path in found.indexes:
         try:

@@ -7,7 +7,6 @@ and one (u64), tokens of each (i32), byte offset of each (i64), the number of ea
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -15,13 +14,11 @@ from typing import Any
 import numpy as np
 
 from pipeline.files import replacing
+from pipeline.readers.token_files import HEAD, MARK, TYPES
 
-MARK = b"MMIDIDX\x00\x00"
 VERSION = 1
-TYPES: dict[np.dtype[Any], int] = {
-    np.dtype(np.uint16): 8,
-    np.dtype(np.int32): 4,
-}  # Megatron has no uint32
+CODES: dict[np.dtype[Any], int] = {np.dtype(name): code for code, name in TYPES.items()}
+OTHERWISE = np.dtype(np.int32)  # for uint32, which Megatron has not
 
 
 def write(path: Path, chunks: Iterable[tuple[np.ndarray, np.ndarray]]) -> list[Path]:
@@ -31,13 +28,13 @@ def write(path: Path, chunks: Iterable[tuple[np.ndarray, np.ndarray]]) -> list[P
     data, index = path.with_name(path.name + ".bin"), path.with_name(path.name + ".idx")
     with replacing(data) as temporary, open(temporary, "wb") as file:
         for ids, counts in chunks:
-            dtype = ids.dtype if ids.dtype in TYPES else np.dtype(np.int32)
+            dtype = ids.dtype if ids.dtype in CODES else OTHERWISE
             file.write(np.ascontiguousarray(ids, dtype).data)
             lengths.append(counts)
     counts = np.concatenate(lengths)
     offsets = (np.cumsum(counts) - counts) * dtype.itemsize
     with replacing(index) as temporary, open(temporary, "wb") as file:
-        file.write(MARK + struct.pack("<QBQQ", VERSION, TYPES[dtype], len(counts), len(counts) + 1))
+        file.write(MARK + HEAD.pack(VERSION, CODES[dtype], len(counts), len(counts) + 1))
         for column, kind in ((counts, "<i4"), (offsets, "<i8"), (range(len(counts) + 1), "<i8")):
             file.write(np.asarray(column).astype(kind).tobytes())
     return [data, index]

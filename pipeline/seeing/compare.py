@@ -24,6 +24,7 @@ from pipeline.schema import HASH
 from pipeline.seeing.asking import TIMEOUT_SECONDS, Row, rows
 from pipeline.seeing.histograms import numeric_signals
 from pipeline.sql import ask
+from pipeline.tables import names_of
 
 ALARM_ERRORS = 4.0  # of 60 signals in two languages, chance alone gives one in 130 comparisons
 PERCENTILE = ".percentile"
@@ -83,9 +84,7 @@ def _contents(root: Path) -> npt.NDArray[np.bytes_]:
     """The distinct contents, 16 bytes each."""
     question = "select distinct unhex(content_hash) as content from documents"
     with ask(root, question, macros={}, timeout_seconds=TIMEOUT_SECONDS) as batches:
-        chunks = batches.read_all()["content"].cast(HASH).chunks
-    parts = [np.frombuffer(c.buffers()[1], "S16", len(c), c.offset * 16) for c in chunks if len(c)]
-    return np.concatenate([np.empty(0, "S16"), *parts])
+        return names_of(batches.read_all()["content"].cast(HASH))
 
 
 def moments(root: Path, signals: list[str]) -> dict[Place, Row]:

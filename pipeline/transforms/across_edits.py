@@ -19,9 +19,9 @@ from filters.blank_lines import with_blank_lines
 from filters.columns import Signal
 from filters.edits import Edits, merged
 from pipeline import schema
-from pipeline.files import part_name, replacing
+from pipeline.files import part_name
 from pipeline.settings import KEPT_ONCE
-from pipeline.tables import read_columns, without, write_table
+from pipeline.tables import read_columns, spread, without, write_aligned, write_table
 from pipeline.transforms import across, edit, measure, pieces
 
 if TYPE_CHECKING:
@@ -113,10 +113,7 @@ def _enough(answered: Found, settings: Across, rows: int) -> Found:
 def _of_all(of_firsts: Found, firsts: Numbers) -> Found:
     """Of copies of a document too, in order."""
     by_row = of_firsts.take(np.lexsort((of_firsts.end, of_firsts.start, of_firsts.row)))
-    begins, ends = (np.searchsorted(by_row.row, firsts, side) for side in ("left", "right"))
-    sizes = ends - begins
-    rows = np.repeat(np.arange(len(firsts)), sizes)
-    which = np.arange(len(rows)) + np.repeat(begins - np.cumsum(sizes) + sizes, sizes)
+    rows, which = spread(by_row.row, firsts)
     return by_row.take(which)._replace(row=rows)
 
 
@@ -133,15 +130,7 @@ def measured(root: Path, settings: Across, part: int, num: int) -> dict[str, Any
         [pa.array(values[field.name], field.type) for field in table], schema=table
     )
     batch = without(batch, np.asarray(num_bytes.is_null()))
-    first = 0
-    with (
-        replacing(measure.outputs(root, NAME, part)[0]) as temporary,
-        pq.ParquetWriter(temporary, table, compression="zstd") as writer,
-    ):
-        for group in range(documents.num_row_groups):
-            rows = documents.metadata.row_group(group).num_rows
-            writer.write_batch(batch.slice(first, rows), max(1, rows))
-            first += rows
+    write_aligned(measure.outputs(root, NAME, part)[0], documents, batch)
     return {"documents": len(batch)}
 
 
@@ -188,12 +177,7 @@ def edited(root: Path, settings: Across, unit: str, part: int, num: int) -> dict
     edits = _edits(gone._replace(start=start, end=end))
     ids = documents["id"].combine_chunks()
     edits_path, *places_paths = outputs(root, unit, part)
-    with (
-        replacing(edits_path) as temporary,
-        pq.ParquetWriter(temporary, schema.EDITS, compression="zstd") as writer,
-    ):
-        if len(edits):
-            writer.write_batch(edit.rows_of(ids, edits))
+    write_table(edits_path, schema.EDITS, edit.rows_of(ids, edits).columns)
     for path in places_paths:
         write_table(path, schema.PLACES, _places(ids, mine))
     return {"documents": len(ids), **edit.counted(edits)}

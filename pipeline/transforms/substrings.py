@@ -26,16 +26,21 @@ from filters.columns import Signal
 from filters.edits import Edits, merged
 from kernels.arrow import string_buffers
 from pipeline import schema
-from pipeline.files import part_name, replacing
+from pipeline.files import part_name
 from pipeline.tables import (
     column,
     first_of_each,
     halves_of,
+    names_of,
     read_columns,
+    spread,
     without,
+    write_aligned,
     write_columns,
     write_table,
 )
+from pipeline.transforms import edit as edited
+from pipeline.transforms import measure as measured
 from pipeline.transforms.near import ROW
 
 if TYPE_CHECKING:
@@ -209,7 +214,8 @@ def place(root: Path, substrings: Substrings, part: int, partitions: int) -> dic
             data, offsets, found.rows[which] - first, found.starts[which], ends[which], most
         )
     documents = pq.ParquetFile(root / "documents" / part_name(part)).read(["id", "content_hash"])
-    rows, at = _all_rows(documents["content_hash"], found.rows)
+    codes = np.asarray(documents["content_hash"].combine_chunks().dictionary_encode().indices)
+    rows, at = spread(found.rows, np.unique(codes, return_index=True)[1][codes])
     names = np.stack([found.upper[at], found.lower[at]], axis=1).astype(">u8")
     keys = pa.Array.from_buffers(schema.HASH, len(at), [None, pa.py_buffer(names.tobytes())])
     ids = documents["id"].combine_chunks().take(pa.array(rows))
@@ -237,24 +243,7 @@ def _all_runs(
     return found.take(order), end[order]
 
 
-def _all_rows(
-    contents: pa.ChunkedArray, rows: npt.NDArray[np.int64]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Rows of a part, ascending, and for each which of `rows` holds for it: a row itself and those
-    of equal content. `rows` ascend, and are the first of their content."""
-    codes = np.asarray(contents.combine_chunks().dictionary_encode().indices)
-    begins = np.searchsorted(codes[rows], np.arange(codes.max(initial=-1) + 2))
-    counts = np.diff(begins)[codes]
-    every = np.repeat(np.arange(len(codes)), counts)
-    within = np.arange(len(every)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return every, np.repeat(begins[codes], counts) + within
-
-
 # --- edit, measure --------------------------------------------------------------------------------
-
-
-def edit_outputs(root: Path, part: int) -> list[Path]:
-    return [root / "edits" / NAME / part_name(part)]
 
 
 def edit(root: Path, part: int) -> dict[str, Any]:
@@ -263,18 +252,11 @@ def edit(root: Path, part: int) -> dict[str, Any]:
     runs = runs.filter(pa.array(~np.asarray(runs["first"])))
     codes = np.asarray(runs["id"].combine_chunks().dictionary_encode().indices)
     edits = edits_of_runs(codes, np.asarray(runs["start"]), np.asarray(runs["end"]))
-    ids = runs["id"].combine_chunks().unique().take(pa.array(edits.rows))
-    places = [pa.array(edits.starts), pa.array(edits.ends)]
-    columns = [ids, *places, edits.kinds, edits.replacements]
-    write_table(edit_outputs(root, part)[0], schema.EDITS, columns)
+    ids = runs["id"].combine_chunks().unique()
+    (path,) = edited.outputs(root, NAME, part)
+    write_table(path, schema.EDITS, edited.rows_of(ids, edits).columns)
     documents = pq.ParquetFile(root / "documents" / part_name(part))
-    return {
-        "documents": documents.metadata.num_rows,
-        "edited_documents": len(np.unique(edits.rows)),
-        "removed_bytes": int((edits.ends - edits.starts).sum()),
-        "added_bytes": 0,
-        f"kind.{schema.SUBSTRING}": len(edits),
-    }
+    return {"documents": documents.metadata.num_rows, **edited.counted(edits)}
 
 
 def edits_of_runs(
@@ -285,18 +267,14 @@ def edits_of_runs(
     return merged([Edits(rows.astype(np.int64), starts, ends, kinds, nothing)])
 
 
-def measure_outputs(root: Path, part: int) -> list[Path]:
-    return [root / "signals" / NAME / part_name(part)]
-
-
 def measure(root: Path, part: int) -> dict[str, Any]:
     """Write signals/substrings, in the row groups of documents."""
     documents = pq.ParquetFile(root / "documents" / part_name(part))
     table = documents.read(["id", "num_bytes"])
-    ids = np.array(table["id"].to_pylist(), "S16")
+    ids = names_of(table["id"])
     runs = pq.read_table(place_outputs(root, part)[0]).combine_chunks()
     order = np.argsort(ids, kind="stable")
-    rows = order[np.searchsorted(ids[order], np.array(runs["id"].to_pylist(), "S16"))]
+    rows = order[np.searchsorted(ids[order], names_of(runs["id"]))]
     starts, ends, first = (np.asarray(runs[name]) for name in ("start", "end", "first"))
     sizes = np.asarray(table["num_bytes"].fill_null(0)).astype(np.float64)
     shares = []
@@ -310,13 +288,5 @@ def measure(root: Path, part: int) -> dict[str, Any]:
     arrays = [pa.array(values) for values in (*shares, most)]
     batch = pa.RecordBatch.from_arrays(arrays, schema=columns)
     batch = without(batch, np.asarray(table["num_bytes"].is_null()))
-    with (
-        replacing(measure_outputs(root, part)[0]) as temporary,
-        pq.ParquetWriter(temporary, columns, compression="zstd") as writer,
-    ):
-        begin = 0
-        for i in range(documents.num_row_groups):
-            num = documents.metadata.row_group(i).num_rows
-            writer.write_batch(batch.slice(begin, num), row_group_size=max(1, num))
-            begin += num
+    write_aligned(measured.outputs(root, NAME, part)[0], documents, batch)
     return {"documents": len(ids)}

@@ -30,6 +30,16 @@ def test_source_hash_follows_every_kernel_file_and_what_it_imports(tmp_path: Pat
     assert compiling.source_hash(tmp_path) != third
 
 
+def test_source_hash_follows_the_lists_that_kernels_freeze(tmp_path: Path) -> None:
+    (tmp_path / "filters" / "words").mkdir(parents=True)
+    hashes = {compiling.source_hash(tmp_path)}
+    for name in ("filters/words/a.tsv", "filters/words/b.toml", "filters/c.tsv"):
+        for text in ("old", "new"):
+            (tmp_path / name).write_text(text)
+            hashes.add(compiling.source_hash(tmp_path))
+    assert len(hashes) == 7
+
+
 def test_kernel_compiles_and_is_cached() -> None:
     @compiling.kernel
     def total(n: int) -> int:

@@ -10,9 +10,10 @@ from tokenizers import Tokenizer
 
 from mixtures.interchange import datatrove, megatron
 from pipeline.config import ConfigError
+from pipeline.inputs import input_files
 from pipeline.readers import Bad, Record
 from pipeline.readers.formats import cut, read
-from pipeline.settings import Input, load_corpus
+from pipeline.settings import CorpusSettings, Input, load_corpus
 from pipeline.sql import ask
 
 TEXTS = ["The cat sat.", "", "今天天气很好，我们去公园。", "a" * 500, "emoji 😀 and é"]
@@ -37,8 +38,8 @@ def written(folder: Path, tokenizer: Path, kind: str, dtype: type) -> Path:
     return module.write(folder / "old", iter(chunks))[0]
 
 
-def records(path: Path, tokenizer: Path | None, shard_bytes: int = 10**6) -> list[Record | Bad]:
-    source = Input(source="old", files=str(path), decode=str(tokenizer) if tokenizer else None)
+def records(path: Path, tokenizer: Path, shard_bytes: int = 10**6) -> list[Record | Bad]:
+    source = Input(source="old", files=str(path), decode=str(tokenizer))
     pieces = cut(str(path), path.name, shard_bytes)
     assert pieces is not None
     return [record for piece in pieces for record in read(piece, source, "resiliparse")]
@@ -72,11 +73,6 @@ def test_sequences_of_one_document_are_one(tmp_path: Path, tokenizer: Path) -> N
 
 def test_what_is_broken_is_a_reject(tmp_path: Path, tokenizer: Path) -> None:
     path = written(tmp_path, tokenizer, "datatrove", np.uint16)
-    [bad] = records(path, None)
-    assert isinstance(bad, Bad)
-    assert bad.reason == "no_decoder"
-    assert "`decode` of source 'old'" in bad.detail
-
     data = np.fromfile(path, "<u2")
     data[2] = 60_000
     data.tofile(path)
@@ -96,6 +92,7 @@ def test_what_is_broken_is_a_reject(tmp_path: Path, tokenizer: Path) -> None:
     [bad] = records(path, tokenizer)
     assert isinstance(bad, Bad)
     assert bad.reason == "bad_index"
+    assert "old.ds.index beside it, which says where its documents end" in bad.detail
 
     path = written(tmp_path, tokenizer, "megatron", np.uint16)
     path.with_suffix(".idx").write_bytes(b"not an index")
@@ -131,6 +128,15 @@ def test_prepare_reads_what_export_wrote(tmp_path: Path, tokenizer: Path) -> Non
             texts.append({key for batch in batches for key in batch.column(0).to_pylist()})
     assert texts[0] == texts[1]
     assert len(texts[0]) > 70
+
+
+def test_without_decode_nothing_is_read(tmp_path: Path, tokenizer: Path) -> None:
+    path = written(tmp_path, tokenizer, "megatron", np.uint16)
+    settings = CorpusSettings(
+        inputs=(Input(source="old", files=str(path)),), tokenizer=str(tokenizer)
+    )
+    with pytest.raises(ConfigError, match="source 'old': old.bin holds token ids; name the token"):
+        input_files(settings)
 
 
 def test_the_tokenizer_is_looked_for(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from mixtures.loader import Loader
 from mixtures.plan import make_plan
 from pipeline import copy_index, corpus, forgotten
 from pipeline.files import read_json, write_json
+from pipeline.tables import names_of
 from pipeline.to_forget import read_values
 from trainer import cli
 from trainer import receipt as receipts
@@ -276,7 +277,7 @@ def test_indexes_that_know_the_texts_are_named(
     assert {path: path.read_bytes() for path in index.rglob("*.*")} == before
     shutil.rmtree(index)
     assert cli.main(["dedup", "index", str(folder / "corpus"), "--out", str(index)]) == 0
-    known = copy_index.names(forgotten.contents(forgotten.listed(folder / "corpus")))
+    known = names_of(forgotten.contents(forgotten.listed(folder / "corpus")))
     assert not copy_index.have([copy_index.read(index)], "exact", known).any()
     capsys.readouterr()
     assert cli.main(["ls", str(folder)]) == 0

@@ -57,9 +57,13 @@ def compared(study: Study, records: Records) -> Section:
 def chosen(study: Study) -> Section:
     """From the documents that each source asks for to those that an arm trains on."""
     rows, heldout, seen = [], [], []
-    removed = ("copies", "near", "contained")
-    for arm in study.settings.arms:
-        plan = read_json(study.runs_of(arm)[0].folder / "plan.json")
+    plans = {
+        arm: read_json(study.runs_of(arm)[0].folder / "plan.json") for arm in study.settings.arms
+    }
+    sources = [source for plan in plans.values() for source in plan["sources"]]
+    rare = [key for key in ("indexed", "contained", "semantic") if any(s.get(key) for s in sources)]
+    removed = ("copies", "near", *rare)
+    for arm, plan in plans.items():
         heldout.append(f"{arm} {plan['heldout']:,}")
         for source in plan["sources"]:
             counts = (source.get(key, 0) for key in ("claimed", *removed, "documents"))
@@ -78,7 +82,7 @@ def chosen(study: Study) -> Section:
         "What each arm trains on",
         text=(
             "Selected: what “where” asks for. Copies and near duplicates of a text that stays, and "
-            "what it contains, are removed when the arm asks for it. Seen: how much of its unique "
+            "what “unique” and “not_in” take besides, are removed when the arm asks for it. Seen: how much of its unique "
             "tokens a run goes through. Held-out text, and all copies of it, is never trained on "
             "and not in these counts; “where” asked for so many held-out documents: "
             f"{', '.join(heldout)}.",
@@ -86,7 +90,7 @@ def chosen(study: Study) -> Section:
         table=Table(
             ("arm", "source", "selected", *removed, "documents", "unique tokens", "seen"),
             tuple(rows),
-            frozenset({2, 3, 4, 5, 6, 7, 8}),
+            frozenset(range(2, 7 + len(rare))),
         ),
         after=_rare_copies(study, seen),
     )
