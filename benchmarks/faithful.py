@@ -28,8 +28,9 @@ from typing import Any, NamedTuple
 
 import orjson
 import pyarrow as pa
+from environments import environment
 from faithful_causes import CAUSES, FORMULAS, Splits, cause
-from peers import HERE, environment
+from peers import HERE, REQUIREMENTS
 from texts import files
 
 from filters import faithful, faithful_groups, faithful_rules, spacy_words, text
@@ -99,7 +100,7 @@ def _datatrove(texts: Iterable[str]) -> list[dict[str, Any]]:
     with tempfile.TemporaryFile() as stream:
         stream.write(b"\n".join(rows))
         stream.seek(0)
-        command = [environment(), str(HERE / "datatrove_signals.py")]
+        command = [environment("datatrove", REQUIREMENTS), str(HERE / "datatrove_signals.py")]
         done = subprocess.run(
             command, stdin=stream, stdout=subprocess.PIPE, env=variables, check=True
         )

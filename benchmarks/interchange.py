@@ -14,20 +14,20 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+from environments import environment
+
+from mixtures.interchange.export import FORMATS, export
+from mixtures.loader import Loader
+from mixtures.packed import Packing
+from mixtures.packing import deal, row_of_ids
+from mixtures.plan import make_plan
+from mixtures.select import select
+from mixtures.spec import load_mixture
+from mixtures.tokens import TokenShards, tokens_fingerprint
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests"))
-
-import small_corpus  # noqa: E402
-
-from mixtures.interchange.export import FORMATS, export  # noqa: E402
-from mixtures.loader import Loader  # noqa: E402
-from mixtures.packed import Packing  # noqa: E402
-from mixtures.packing import deal, row_of_ids  # noqa: E402
-from mixtures.plan import make_plan  # noqa: E402
-from mixtures.select import select  # noqa: E402
-from mixtures.spec import load_mixture  # noqa: E402
-from mixtures.tokens import TokenShards, tokens_fingerprint  # noqa: E402
+import small_corpus  # noqa: E402 (it lies with the tests)
 
 PEERS = {  # format -> what its environment holds; streaming wants an older numpy than others
     "megatron": ("torch==2.13.0", "megatron-core==0.16.1"),
@@ -43,7 +43,7 @@ sources: {all: {from: tales, weight: 1, max_epochs: 9}}
 
 
 def main() -> int:
-    pythons = {kind: environment(kind, wanted) for kind, wanted in PEERS.items()}
+    pythons = {kind: environment(f"interchange-{kind}", wanted) for kind, wanted in PEERS.items()}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         small_corpus.prepare(folder, 200)
@@ -78,19 +78,6 @@ def documents(mixture_path: Path) -> list[np.ndarray]:
         ids = row_of_ids(part, shards, None)
         found += np.split(ids, np.cumsum(part.num_tokens)[:-1])
     return found
-
-
-def environment(name: str, wanted: tuple[str, ...]) -> str:
-    """The Python of an environment with a peer; made at the first call."""
-    folder = Path(os.environ.get("BENCH_PEERS", HERE.parent / ".cache" / "bench"))
-    folder /= f"interchange-{name}"
-    python = folder / "bin" / "python"
-    if not (folder / ".ready").exists():
-        print(f"making {folder}: a few minutes, once", flush=True)
-        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-        subprocess.run([str(python), "-m", "pip", "install", "-q", *wanted], check=True)
-        (folder / ".ready").touch()
-    return str(python)
 
 
 if __name__ == "__main__":

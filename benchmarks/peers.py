@@ -21,6 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import orjson
+from environments import environment
 from measure import Cost, in_turn, run, spread
 from road import ASSAY, corpus, prepare
 from texts import files, lines
@@ -49,7 +50,7 @@ def main() -> int:
     parser.add_argument("--languages", nargs="+", default=["en", "zh"])
     parser.add_argument("--megabytes", type=float, help="of JSONL a language; default: all")
     options = parser.parse_args()
-    python = environment()
+    python = environment("datatrove", REQUIREMENTS)
     num_bytes = int(options.megabytes * 1e6) if options.megabytes else ALL_BYTES
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -82,9 +83,9 @@ def _compare(
     def theirs(command: str, paths: list[Path]) -> Callable[[], Cost]:
         source, out = str(paths[0].parent), str(folder / f"theirs-{command}")
         arguments = [python, str(HERE / "datatrove_stages.py"), command, language]
-        environment = {**os.environ, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
-        environment.pop("PYTHONPATH", None)
-        return lambda: run([*arguments, source, out, tokenizer], environment)
+        variables = {**os.environ, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+        variables.pop("PYTHONPATH", None)
+        return lambda: run([*arguments, source, out, tokenizer], variables)
 
     ours(whole)()  # compiles every kernel that the text meets
     starts = in_turn([ours(few), *(theirs(command, few) for command in COMMANDS)], STARTS)
@@ -128,19 +129,6 @@ def _deal(folder: Path, rows: list[bytes]) -> list[Path]:
         ]
         path.write_bytes(gzip.compress(b"\n".join(ids)))
     return paths
-
-
-def environment() -> str:
-    """The Python of an environment with datatrove; made at the first call."""
-    default = HERE.parent / ".cache" / "bench"
-    folder = Path(os.environ.get("BENCH_PEERS", default)) / "datatrove"
-    python = folder / "bin" / "python"
-    if not (folder / ".ready").exists():
-        print(f"making {folder}: a few minutes, once", flush=True)
-        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-        subprocess.run([str(python), "-m", "pip", "install", "-q", *REQUIREMENTS], check=True)
-        (folder / ".ready").touch()
-    return str(python)
 
 
 def _tokenizer(python: str) -> str:

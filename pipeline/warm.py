@@ -38,7 +38,7 @@ from pipeline.groups import DEFAULT
 from pipeline.literals import count_literals
 from pipeline.readers import jsonl_rows
 from pipeline.settings import Input, Near, Tokenizer
-from pipeline.stages import encoder
+from pipeline.stage_tables.documents import encoder
 from pipeline.tokenizer_engines import loaded
 
 TEXTS = pa.array(["The mill stood by the river, and the road went past it.", "河边有一座磨坊。"])

@@ -58,7 +58,7 @@ def columns(settings: Across) -> dict[str, Signal]:
 
 def not_by_text(texts: Texts, columns: Columns) -> NoReturn:
     """In place of what measures or edits a text by itself."""
-    raise AssertionError("made from all parts: see PART_STAGES in pipeline/stages.py")
+    raise AssertionError("made from all parts: see pipeline/stage_tables/across.py, substrings.py")
 
 
 class Found(NamedTuple):

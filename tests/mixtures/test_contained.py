@@ -3,7 +3,7 @@ not asked for."""
 
 from __future__ import annotations
 
-import json
+import functools
 import random
 import shutil
 from pathlib import Path
@@ -11,26 +11,16 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-import yaml
+import several_corpora
+from several_corpora import contents
 from small_corpus import assay, chinese, english
 
 from mixtures.explain import explain
-from mixtures.select import Selection, select
-from mixtures.spec import load_mixture
 from pipeline import linked
 from pipeline.config import ConfigError
 from pipeline.corpus import part_paths
 from pipeline.inspect import inspect
 from pipeline.linked_contained import linked_contained
-
-SETTINGS = """
-inputs: [{{source: {name}, files: {name}.jsonl}}]
-tokenizer: tokenizer.json
-heldout: {{share: 0}}
-signals: [language]
-shard_bytes: 30000
-output: {name}
-"""
 
 
 def rows() -> list[dict[str, str]]:
@@ -45,44 +35,20 @@ def rows() -> list[dict[str, str]]:
     return [{"id": str(n), "text": text} for n, text in enumerate(all_of)]
 
 
-def prepare(folder: Path, name: str, rows: list[dict[str, str]], extra: str = "") -> str:
-    lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    (folder / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
-    path = folder / f"{name}.yaml"
-    path.write_text(SETTINGS.format(name=name) + extra)
-    if not (folder / "tokenizer.json").exists():
-        tokenizer = folder / "tokenizer.json"
-        assay("tokenizer", "train", path, "--vocab-size", "600", "--output", tokenizer)
-    return assay("prepare", path, "--workers", "1").stdout
+choose = functools.partial(several_corpora.choose, unique="contained")
+prepare = functools.partial(several_corpora.prepare, shard_bytes=30_000)
 
 
 @pytest.fixture(scope="module")
 def corpora(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("contained")
     everything = rows()
-    near = "near: {containment: 0.9}\n"
-    prepare(folder, "whole", everything, near)
-    prepare(folder, "one", everything[:60], near)
-    prepare(folder, "two", everything[60:], near)
+    settings = {"near": {"containment": 0.9}}
+    prepare(folder, "whole", everything, **settings)
+    prepare(folder, "one", everything[:60], **settings)
+    prepare(folder, "two", everything[60:], **settings)
     prepare(folder, "without", everything[:60])
     return folder
-
-
-def choose(folder: Path, *names: str, **settings: Any) -> Selection:
-    mixture = {
-        "corpora": {name: name for name in names},
-        "sequence_length": 64,
-        "unique": "contained",
-        "sources": {name: {"from": name} for name in names},
-    }
-    path = folder / "mixture.yaml"
-    path.write_text(yaml.safe_dump(mixture | settings))
-    return select(load_mixture(path))
-
-
-def contents(selection: Selection) -> set[bytes]:
-    hashes = (documents.content_hash for documents in selection.documents.values())
-    return {content.tobytes() for some in hashes for content in some}
 
 
 def test_what_longer_documents_hold_goes_after_near_duplicates(corpora: Path) -> None:
@@ -142,7 +108,7 @@ def test_a_corpus_that_was_made_without_it_says_what_to_add(corpora: Path) -> No
 
 def test_corpora_with_other_thresholds_are_refused(corpora: Path, tmp_path: Path) -> None:
     shutil.copytree(corpora, tmp_path / "all")
-    prepare(tmp_path / "all", "two", rows()[60:], "near: {containment: 0.8}\n")
+    prepare(tmp_path / "all", "two", rows()[60:], near={"containment": 0.8})
     with pytest.raises(ConfigError, match=r"`near: {containment}` is 0.9 in one and 0.8 in the"):
         choose(tmp_path / "all", "one", "two")
     assert choose(tmp_path / "all", "one", "two", unique="near").counts[0].documents > 0
@@ -164,14 +130,20 @@ def test_added_to_a_corpus_it_remakes_nothing_and_moves_with_its_threshold(
 ) -> None:
     shutil.copytree(corpora, tmp_path / "all")
     everything = rows()[:60]
-    done = prepare(tmp_path / "all", "without", everything, "near: {containment: 0.9}\n")
+    done = prepare(
+        tmp_path / "all", "without", everything, near={"containment": 0.9}, shard_bytes=30_000
+    )
     assert (
         "made contained_keys 5, contained_filter 1, contained_hits 5, contained_proposals 1, "
         "contained_candidates 1, contained_shingles 5, contained 1;" in done
     )
-    done = prepare(tmp_path / "all", "without", everything, "near: {containment: 0.8}\n")
+    done = prepare(
+        tmp_path / "all", "without", everything, near={"containment": 0.8}, shard_bytes=30_000
+    )
     assert "made contained_candidates 1, contained_shingles 5, contained 1;" in done
-    assert "all stages stand" in prepare(tmp_path / "all", "without", everything)
+    assert "all stages stand" in prepare(
+        tmp_path / "all", "without", everything, shard_bytes=30_000
+    )
     query = "select count(*), (select count(contained) from documents) from contained"
     asked = assay("sql", tmp_path / "all" / "without", query, "--format", "csv").stdout
     assert asked.splitlines()[1:] == ["0,0"]  # what stands there from before is not shown

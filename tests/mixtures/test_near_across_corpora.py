@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import json
+import functools
 import random
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-import yaml
-from small_corpus import assay, chinese, english
+import several_corpora
+from several_corpora import contents, prepare
+from small_corpus import chinese, english
 
-from mixtures.select import Selection, select
-from mixtures.spec import load_mixture
 from pipeline import linked
 from pipeline.config import ConfigError
 from pipeline.corpus import CorpusError
 
-PREFER = ["num_chars desc"]
+choose = functools.partial(several_corpora.choose, prefer=["num_chars desc"])
 
 
 def rows(seed: int) -> list[dict[str, str]]:
@@ -32,25 +30,6 @@ def rows(seed: int) -> list[dict[str, str]]:
     return [{"id": str(n), "text": text} for n, text in enumerate(texts)]
 
 
-def prepare(folder: Path, name: str, rows: list[dict[str, str]], **near: Any) -> Path:
-    lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    (folder / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
-    settings = {
-        "inputs": [{"source": name, "files": f"{name}.jsonl"}],
-        "tokenizer": "tokenizer.json",
-        "heldout": {"share": 0},
-        "near": near,
-        "output": name,
-    }
-    path = folder / f"{name}.yaml"
-    path.write_text(yaml.safe_dump(settings))
-    tokenizer = folder / "tokenizer.json"
-    if not tokenizer.exists():
-        assay("tokenizer", "train", path, "--vocab-size", "600", "--output", tokenizer)
-    assay("prepare", path, "--workers", "1")
-    return folder / name
-
-
 @pytest.fixture(scope="module")
 def corpora(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("across")
@@ -59,24 +38,6 @@ def corpora(tmp_path_factory: pytest.TempPathFactory) -> Path:
     prepare(folder, "one", everything[:70])
     prepare(folder, "two", everything[70:])
     return folder
-
-
-def choose(folder: Path, *names: str, **settings: Any) -> Selection:
-    mixture = {
-        "corpora": {name: name for name in names},
-        "sequence_length": 64,
-        "unique": "near",
-        "prefer": PREFER,
-        "sources": {name: {"from": name} for name in names},
-    }
-    path = folder / "mixture.yaml"
-    path.write_text(yaml.safe_dump(mixture | settings))
-    return select(load_mixture(path))
-
-
-def contents(selection: Selection) -> set[bytes]:
-    hashes = (documents.content_hash for documents in selection.documents.values())
-    return {content.tobytes() for some in hashes for content in some}
 
 
 def test_what_stays_is_what_would_stay_of_one_corpus(corpora: Path) -> None:
@@ -110,7 +71,7 @@ def test_pairs_that_are_damaged_or_gone_are_made_again(corpora: Path) -> None:
 
 
 def test_corpora_that_were_not_prepared_alike(corpora: Path) -> None:
-    prepare(corpora, "other", rows(4)[:20], threshold=0.7)
+    prepare(corpora, "other", rows(4)[:20], near={"threshold": 0.7})
     with pytest.raises(ConfigError, match=r"`near: {threshold}` is 0.8 in one and 0.7 in the"):
         choose(corpora, "one", "other")
     chosen = choose(corpora, "one", "other", unique="exact")

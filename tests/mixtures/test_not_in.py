@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import shutil
@@ -15,7 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from small_corpus import assay, chinese, english
+from several_corpora import prepare
+from small_corpus import chinese, english
 
 from dedup import clusters
 from mixtures.commands import mix
@@ -54,25 +54,6 @@ def rows(seed: int, num: int) -> list[dict[str, Any]]:
         text = pick.choice([text] * 6 + SHORT)
         found.append({"text": text, "url": f"https://www.site.org/{pick.randrange(2 * num)}"})
     return [{"id": f"{seed}-{n}", **row} for n, row in enumerate(found)]
-
-
-def prepare(folder: Path, name: str, rows: list[dict[str, Any]], **settings: Any) -> Path:
-    lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    (folder / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
-    known = {
-        "inputs": [{"source": name, "files": f"{name}.jsonl", "url": "url"}],
-        "tokenizer": "tokenizer.json",
-        "signals": ["language"],
-        "heldout": {"share": 0},
-        "output": name,
-    }
-    path = folder / f"{name}.yaml"
-    path.write_text(yaml.safe_dump(known | settings))
-    tokenizer = folder / "tokenizer.json"
-    if not tokenizer.exists():
-        assay("tokenizer", "train", path, "--vocab-size", "600", "--output", tokenizer)
-    assay("prepare", path, "--workers", "1")
-    return folder / name
 
 
 @pytest.fixture(scope="module")

@@ -82,9 +82,10 @@ def chosen(study: Study) -> Section:
         "What each arm trains on",
         text=(
             "Selected: what “where” asks for. Copies and near duplicates of a text that stays, and "
-            "what “unique” and “not_in” take besides, are removed when the arm asks for it. Seen: how much of its unique "
-            "tokens a run goes through. Held-out text, and all copies of it, is never trained on "
-            "and not in these counts; “where” asked for so many held-out documents: "
+            "what “unique” and “not_in” take besides, are removed when the arm asks for it. Seen: "
+            "how much of its unique tokens a run goes through. Held-out text, and all copies of "
+            "it, is never trained on and not in these counts; “where” asked for so many held-out "
+            "documents: "
             f"{', '.join(heldout)}.",
         ),
         table=Table(

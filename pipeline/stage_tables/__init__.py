@@ -1,0 +1,1 @@
+"""The stages of each feature; pipeline/stages.py joins them."""
