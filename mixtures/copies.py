@@ -55,7 +55,7 @@ def preferred_order(rows: pa.Table, prefer: tuple[str, ...]) -> np.ndarray:
             rows = rows.set_column(place, name, rows[name].cast(pa.int8()))
         keys.append((name, "descending" if direction == "desc" else "ascending"))
     keys += [("content_hash", "ascending"), ("id", "ascending")]
-    return np.asarray(pc.sort_indices(rows, sort_keys=keys))
+    return np.asarray(pc.sort_indices(rows, sort_keys=keys)).astype(np.int64)
 
 
 def first_of_each(keys: pa.ChunkedArray, order: np.ndarray) -> np.ndarray:

@@ -20,6 +20,7 @@ from mixtures.packed import Packed, Packing, continued, folder_of
 from mixtures.packing import measure
 from mixtures.rehydration import times
 from mixtures.select import left, used_corpora
+from mixtures.semantic import vectors_of
 from mixtures.spec import Mixture, load_mixture, sources_of
 from mixtures.tokens import tokenizer_of, tokens_fingerprint
 from mixtures.walk import Walk, contained_of, pairs_of, walk
@@ -133,6 +134,9 @@ def _fate(mixture: Mixture, names: list[str], row: Row) -> Iterator[str]:
     if mixture.unique == "contained" and walked.distinct[at] and not walked.kept[at]:
         yield from _contained(walked, roots, at)
         return
+    if mixture.unique == "semantic" and walked.distinct[at] and not walked.kept[at]:
+        yield _meant(mixture, walked, roots, at)
+        return
     if not walked.kept[at]:
         yield from _near(mixture, walked, roots, at)
         return
@@ -165,6 +169,17 @@ def _near(mixture: Mixture, walked: Walk, roots: dict[str, Path], at: int) -> It
         yield f"out: {told}" if count == 0 else f"also {told}"
     if not found:
         yield f"out: `unique: {mixture.unique}` keeps another document in its place"
+
+
+def _meant(mixture: Mixture, walked: Walk, roots: dict[str, Path], at: int) -> str:
+    """Of the documents that stay and come before it, the one that means it most."""
+    ahead = walked.order[: int(np.flatnonzero(walked.order == at)[0])]
+    stay = ahead[walked.kept[ahead]]
+    vectors = vectors_of(mixture, roots, walked.rows.take(np.append(stay, at)))
+    cosines = vectors[:-1] @ vectors[-1]
+    nearest = int(cosines.argmax())
+    told = _before(mixture, walked, int(stay[nearest]), at)
+    return f"out: it means the same (cosine {cosines[nearest]:.3f}) as {told}"
 
 
 def _contained(walked: Walk, roots: dict[str, Path], at: int) -> Iterator[str]:

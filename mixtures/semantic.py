@@ -30,12 +30,21 @@ def without_semantic(
     assert mixture.semantic is not None, "spec.py asks for it"
     require_faiss()
     walk = order[kept[order]]
-    hashes = hashes_of(rows["content_hash"].take(walk))
-    group = mixture.semantic.group
-    vectors = unit(_vectors(roots, group, rows["corpus"].take(walk), hashes))
+    vectors = vectors_of(mixture, roots, rows.take(walk))
     keep = np.zeros(len(kept), dtype=bool)
     keep[walk[keep_unlike(vectors, mixture.semantic.threshold)]] = True
     return keep
+
+
+def vectors_of(mixture: Mixture, roots: dict[str, Path], rows: pa.Table) -> np.ndarray:
+    """Embeddings of documents, float32 [num_rows, dimensions], each of length 1.
+
+    Raises:
+        ConfigError: as of `without_semantic`.
+    """
+    assert mixture.semantic is not None
+    hashes = hashes_of(rows["content_hash"])
+    return unit(_vectors(roots, mixture.semantic.group, rows["corpus"], hashes))
 
 
 def _vectors(

@@ -53,6 +53,13 @@ def mixture(root: Path, threshold: float, where: str = "true") -> Path:
     return path
 
 
+def _ids(root: Path) -> list[tuple[str, str]]:
+    sql = "select id, content_hash from documents where not duplicate"
+    with ask(root, sql, macros={}, timeout_seconds=60) as batches:
+        table = batches.read_all()
+    return list(zip(table["id"].to_pylist(), table["content_hash"].to_pylist(), strict=True))
+
+
 def texts(root: Path, sql: str) -> list[str]:
     with ask(root, sql, macros={}, timeout_seconds=60) as batches:
         return [text for batch in batches for text in batch.column(0).to_pylist()]
@@ -87,6 +94,12 @@ def test_from_texts_to_a_mixture(root: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert selection.counts[0].semantic == len(chosen) - len(kept)
     assert selection.counts[0].near == 1
 
+    by_content = {hit: key for key, hit in _ids(root)}
+    kept_ids = {name.tobytes().hex() for name in selection.documents["all"].id}
+    gone = next(by_content[c] for c in chosen if by_content[c] not in kept_ids)
+    shown = small_corpus.assay("inspect", root, gone, "--mixture", root.parent / "mixture.yaml")
+    assert "out: it means the same (cosine " in shown.stdout
+    assert "by `prefer: num_bytes`" in shown.stdout
     shown = small_corpus.assay("mix", root.parent / "mixture.yaml", "--tokens", "1k", "--dry-run")
     assert f"removed from all for what they mean: {len(chosen) - len(kept)} " in shown.stdout
     shown = small_corpus.assay("dedup", "semantic", root, "--documents", "20", "-n", "1")
