@@ -20,6 +20,7 @@ from pipeline.copy_index_writing import Chosen, write
 from pipeline.files import part_name, write_sealed
 from pipeline.settings import Near
 from pipeline.staleness import signature_print
+from pipeline.tables import names_of
 from pipeline.transforms import near, near_join
 from pipeline.transforms.sweep import sweep
 from pipeline.unique import apart_from, clustered, near_unique
@@ -99,7 +100,7 @@ def without(walk: list[bytes], known: list[bytes]) -> list[bytes]:
 
 def beside(root: Path, indexes: list[Index], walk: list[bytes]) -> list[bytes]:
     pairs = linked.linked([root], indexes)
-    known = copy_index.have(indexes, "near", copy_index.names(hashes(walk)))
+    known = copy_index.have(indexes, "near", names_of(hashes(walk)))
     walk = [name for name, is_known in zip(walk, known.tolist(), strict=True) if not is_known]
     given = copy_index.verified(indexes, clustered(pairs))
     apart = apart_from(pairs, hashes(walk), given).tolist()
@@ -109,11 +110,11 @@ def beside(root: Path, indexes: list[Index], walk: list[bytes]) -> list[bytes]:
 def chosen(root: Path, contents: list[bytes]) -> Chosen:
     """The whole of a corpus, of which these contents stay."""
     table = pq.read_table(root / "documents", columns=["id"])
-    return Chosen(root, np.unique(copy_index.names(table["id"])), _names(contents))
+    return Chosen(root, np.unique(names_of(table["id"])), _names(contents))
 
 
 def _names(contents: list[bytes]) -> Names:
-    return np.unique(copy_index.names(hashes(contents)))
+    return np.unique(names_of(hashes(contents)))
 
 
 def dealt(some: list[str], num: int) -> list[list[str]]:

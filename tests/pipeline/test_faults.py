@@ -276,7 +276,7 @@ def test_files_without_a_byte_are_told(settings: Path, capsys: pytest.CaptureFix
     for suffix in suffixes:
         (settings.parent / f"empty{suffix}").touch()
     text = settings.read_text("utf-8").replace(
-        "inputs:\n", 'inputs:\n  - {source: empty, files: "empty.*"}\n'
+        "inputs:\n", 'inputs:\n  - {source: empty, files: "empty.*", decode: tokenizer.json}\n'
     )
     settings.write_text(text, "utf-8")
     assert run(settings)["finished"]
