@@ -18,12 +18,12 @@ from environments import environment
 
 from mixtures.interchange.export import FORMATS, export
 from mixtures.loader import Loader
-from mixtures.packed import Packing
+from mixtures.packed import packing_of
 from mixtures.packing import deal, row_of_ids
 from mixtures.plan import make_plan
 from mixtures.select import select
 from mixtures.spec import load_mixture
-from mixtures.tokens import TokenShards, tokens_fingerprint
+from mixtures.tokens import TokenShards
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests"))
@@ -70,9 +70,7 @@ def documents(mixture_path: Path) -> list[np.ndarray]:
     selection = select(mixture)
     root = Path(mixture.corpora["tales"])
     shards = TokenShards(root, selection.tokenizer)
-    packing = Packing(
-        mixture.seed, mixture.sequence_length, selection.tokenizer, tokens_fingerprint(root)
-    )
+    packing = packing_of(mixture, root, selection.tokenizer)
     found = []
     for part in deal(selection.documents["all"], packing):
         ids = row_of_ids(part, shards, None)

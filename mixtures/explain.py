@@ -16,13 +16,13 @@ import pyarrow.ipc
 
 from mixtures.candidates import asked_of, forgotten_hashes, heldout_hashes
 from mixtures.indexed import indexes_of
-from mixtures.packed import Packed, Packing, continued, folder_of
+from mixtures.packed import Packed, continued, folder_of, packing_of
 from mixtures.packing import measure
 from mixtures.rehydration import times
 from mixtures.select import left, used_corpora
 from mixtures.semantic import vectors_of
 from mixtures.spec import Mixture, load_mixture, sources_of
-from mixtures.tokens import tokenizer_of, tokens_fingerprint
+from mixtures.tokens import tokenizer_of
 from mixtures.walk import Walk, contained_of, pairs_of, walk
 from pipeline.amounts import counted
 from pipeline.config import ConfigError
@@ -220,7 +220,7 @@ def _taken(
         size = np.array([walked.rows["cluster_size"][at].as_py()])
         yield f"repeated: it stands {counted(int(times(source.repeats, size)[0]), 'time')}"
         return  # its windows are those of the repeated selection
-    packing = Packing(mixture.seed, mixture.sequence_length, tokenizer, tokens_fingerprint(root))
+    packing = packing_of(mixture, root, tokenizer)
     yield _packed(root, continued(root, measure(documents, packing)), identity)
 
 

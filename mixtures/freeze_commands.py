@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from mixtures.indexed import indexes_of
-from mixtures.packed import Packing, continued, folder_of, read_packed
+from mixtures.packed import continued, folder_of, packing_of, read_packed
 from mixtures.packing import measure
 from mixtures.select import select
 from mixtures.spec import load_mixture
-from mixtures.tokens import tokens_fingerprint
 from pipeline.config import check
 from pipeline.corpus import CorpusError
 from pipeline.damage import require_whole
@@ -84,8 +83,7 @@ def _packed(path: Path) -> dict[str, dict[str, Any]]:
     found = {}
     for name, documents in selection.documents.items():
         root = Path(mixture.corpora[mixture.sources[name].corpus])
-        tokens, length = tokens_fingerprint(root), mixture.sequence_length
-        packing = Packing(mixture.seed, length, selection.tokenizer, tokens)
+        packing = packing_of(mixture, root, selection.tokenizer)
         packed = continued(root, measure(documents, packing))
         files = folder_of(root, packed.selection)
         standing = (files / "manifest.json").exists()

@@ -12,6 +12,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from mixtures.spec import Mixture
+from mixtures.tokens import tokens_fingerprint
 from pipeline import finished
 from pipeline.files import SUSPECTS, file_hash, read_sealed
 from pipeline.forgotten import listed
@@ -46,6 +48,13 @@ class Packed:
     @property
     def num_windows(self) -> int:
         return sum(self.windows)
+
+
+def packing_of(mixture: Mixture, root: Path, tokenizer: str) -> Packing:
+    """How a mixture packs what it selects of the corpus at `root`."""
+    return Packing(
+        mixture.seed, mixture.sequence_length, tokenizer, tokens_fingerprint(root), PART_TOKENS
+    )
 
 
 def folder_of(root: Path, selection: str) -> Path:

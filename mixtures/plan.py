@@ -17,12 +17,12 @@ from typing import Any
 import xxhash
 
 from mixtures.edited import NO_CHANGES, Changes
-from mixtures.packed import Packed, Packing, continued, folder_of
+from mixtures.packed import Packed, continued, folder_of, packing_of
 from mixtures.packing import measure, pack
 from mixtures.schedule import Schedule, make_schedule
 from mixtures.select import Selection, select
 from mixtures.spec import Mixture, load_mixture
-from mixtures.tokens import TokenShards, tokens_fingerprint
+from mixtures.tokens import TokenShards
 from pipeline.config import ConfigError
 from pipeline.finished import home
 
@@ -123,12 +123,7 @@ def plan_selection(mixture: Mixture, selection: Selection, tokens: int, write: b
             "ask for more, or lower `sequence_length`"
         )
     roots = {name: Path(mixture.corpora[s.corpus]) for name, s in mixture.sources.items()}
-    packing = {
-        name: Packing(
-            mixture.seed, mixture.sequence_length, selection.tokenizer, tokens_fingerprint(root)
-        )
-        for name, root in roots.items()
-    }
+    packing = {name: packing_of(mixture, root, selection.tokenizer) for name, root in roots.items()}
     own = {name: measure(docs, packing[name]) for name, docs in selection.documents.items()}
     measured = {name: continued(roots[name], packed) for name, packed in own.items()}
     weights = mixture.weights()

@@ -19,11 +19,10 @@ from pathlib import Path
 
 from mixtures import edited_tokens
 from mixtures.indexed import indexes_of
-from mixtures.packed import Packing, continued, packing_held
+from mixtures.packed import continued, packing_held, packing_of
 from mixtures.packing import measure
 from mixtures.select import select, used_corpora
 from mixtures.spec import load_mixture
-from mixtures.tokens import tokens_fingerprint
 from pipeline import linked, linked_contained, objects, publish, store, timings
 from pipeline.amounts import counted
 from pipeline.corpus import CorpusError, locked, manifest
@@ -206,11 +205,10 @@ def selections_of(mixture_path: Path) -> set[str]:
     """
     mixture = load_mixture(mixture_path)
     selection = select(mixture)
-    length = mixture.sequence_length
     found = set()
     for name, documents in selection.documents.items():
         root = Path(mixture.corpora[mixture.sources[name].corpus])
-        packing = Packing(mixture.seed, length, selection.tokenizer, tokens_fingerprint(root))
+        packing = packing_of(mixture, root, selection.tokenizer)
         found.add(continued(root, measure(documents, packing)).selection)
     return found
 

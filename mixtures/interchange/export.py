@@ -19,12 +19,12 @@ import numpy as np
 from mixtures.edited_tokens import EditedTokens
 from mixtures.interchange import datatrove, mds, megatron, parquet
 from mixtures.loader import Batch, Loader
-from mixtures.packed import Packing
+from mixtures.packed import packing_of
 from mixtures.packing import deal, row_of_ids
 from mixtures.plan import Plan, plan_selection
 from mixtures.select import Selection, select
 from mixtures.spec import Mixture, load_mixture
-from mixtures.tokens import TokenShards, tokens_fingerprint
+from mixtures.tokens import TokenShards
 from pipeline import finished
 from pipeline.amounts import counted, parse_amount
 from pipeline.clock import telling
@@ -156,9 +156,7 @@ def _documents(run: Run, name: str) -> Chunks:
     """Ids of the documents of a source, and how many each has; a part in memory at a time."""
     mixture, selection = run.mixture, run.selection
     root = Path(mixture.corpora[mixture.sources[name].corpus])
-    packing = Packing(
-        mixture.seed, mixture.sequence_length, selection.tokenizer, tokens_fingerprint(root)
-    )
+    packing = packing_of(mixture, root, selection.tokenizer)
     with finished.unchanged(root, selection.states[root]):
         shards = TokenShards(root, selection.tokenizer)
         edited = EditedTokens(root, selection.tokenizer, mixture.edits) if mixture.edits else None

@@ -18,12 +18,12 @@ from mixtures.interchange.export import export
 from mixtures.interchange.mds import SHARD_BYTES
 from mixtures.interchange.mds import write as write_mds
 from mixtures.loader import Loader
-from mixtures.packed import Packing
+from mixtures.packed import packing_of
 from mixtures.packing import deal
 from mixtures.plan import make_plan
 from mixtures.select import select
 from mixtures.spec import load_mixture
-from mixtures.tokens import TokenShards, tokens_fingerprint
+from mixtures.tokens import TokenShards
 from pipeline.config import ConfigError
 from pipeline.corpus import manifest
 
@@ -46,9 +46,7 @@ def documents(path: Path, source: str) -> list[list[int]]:
     mixture = load_mixture(path)
     root = Path(mixture.corpora["tales"])
     shards = TokenShards(root, manifest(root)["tokenizer"]["hash"])
-    packing = Packing(
-        mixture.seed, mixture.sequence_length, shards.folder.name, tokens_fingerprint(root)
-    )
+    packing = packing_of(mixture, root, shards.folder.name)
     found = []
     for part in deal(select(mixture).documents[source], packing):
         for number, row in zip(part.part.tolist(), part.row.tolist(), strict=True):
