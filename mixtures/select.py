@@ -21,7 +21,8 @@ from mixtures.copies import hashes_of
 from mixtures.edited import Changes, apply
 from mixtures.packing import Documents
 from mixtures.rehydration import times
-from mixtures.spec import Mixture, Source
+from mixtures.sources import Source
+from mixtures.spec import Mixture
 from mixtures.tokens import TokenShards, tokenizer_of
 from mixtures.walk import Walk, walk
 from pipeline import finished

@@ -11,25 +11,16 @@ from typing import Annotated, Literal
 from pydantic import Field, PrivateAttr, StringConstraints, field_validator, model_validator
 
 from mixtures.copies import split_direction
-from mixtures.rehydration import MAX_TIMES
+from mixtures.sources import Source, require_predicate
 from pipeline import copy_index, finished, store
 from pipeline.amounts import Amount
 from pipeline.config import ConfigError, Settings, load, suggestion
 from pipeline.corpus import manifest
 from pipeline.objects import is_url
-from pipeline.predicates import predicate
 from pipeline.settings import UNITS
-from pipeline.syntax import SqlError
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 Unique = Literal["none", "url", "exact", "folded", "near", "contained", "semantic"]
-
-
-class Cap(Settings):
-    """At most this share of a source's documents from one value of a column."""
-
-    by: str
-    max_share: float = Field(gt=0, le=1)
 
 
 class Phase(Settings):
@@ -37,47 +28,6 @@ class Phase(Settings):
 
     until: str  # an amount of tokens: 8B
     weights: dict[str, float] = Field(default_factory=dict)
-
-
-def _require_predicate(expression: str) -> None:
-    try:
-        predicate(expression)
-    except SqlError as error:
-        raise ValueError(str(error)) from None
-
-
-class Source(Settings):
-    """One source: the documents of a corpus that a predicate selects."""
-
-    corpus: str = Field(alias="from")  # a name of `corpora`
-    where: str = "true"  # SQL over the columns of the `documents` view
-    weight: float = Field(1.0, gt=0, allow_inf_nan=False)  # share of tokens; need not sum to 1
-    max_epochs: float = Field(4.0, gt=0)  # repeats up to 4 cost little: Muennighoff 2023
-    cap: Cap | None = None
-    # What is left of copies stands several times, by `cluster_size`: a name of rehydration.py
-    # PRESETS, or {size from which: times}. An epoch holds them all
-    repeats: Literal["fineweb2"] | dict[int, int] | None = None
-    missing: Literal["keep", "drop"] | None = None  # documents for which `where` is NULL
-
-    @field_validator("where")
-    @classmethod
-    def _is_a_predicate(cls, where: str) -> str:
-        _require_predicate(where)
-        return where
-
-    @field_validator("repeats")
-    @classmethod
-    def _from_one_on(cls, repeats: str | dict[int, int] | None) -> str | dict[int, int] | None:
-        if isinstance(repeats, dict) and (
-            min(repeats, default=0) != 1
-            or min(repeats.values()) < 1
-            or max(repeats.values()) > MAX_TIMES
-        ):
-            raise ValueError(
-                f"{repeats}: sizes begin at 1, and a document stands 1 to {MAX_TIMES} times, as in "
-                "{1: 1, 2: 2, 100: 4}; what is to go, `where: cluster_size < 1000` leaves out"
-            )
-        return repeats
 
 
 class Semantic(Settings):
@@ -109,7 +59,7 @@ class Mixture(Settings):
     @classmethod
     def _are_expressions(cls, prefer: tuple[str, ...]) -> tuple[str, ...]:
         for expression in prefer:
-            _require_predicate(split_direction(expression)[0])
+            require_predicate(split_direction(expression)[0])
         return prefer
 
     @model_validator(mode="after")
