@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from mixtures.order import epoch_order
 from mixtures.packed import forgotten
+from mixtures.part import Part
 from mixtures.permutation import derive_seed
 from mixtures.plan import Plan, PlannedSource
 from pipeline import schema
@@ -99,8 +99,7 @@ class Loader:
         tokens, borders = np.empty(shape, np.int64), np.zeros(shape, np.int32)
         ids = []
         for at, (_, opened, window) in enumerate(self._rows(position, count)):
-            tokens[at] = opened.tokens(window)
-            starts, names = opened.documents(window)
+            tokens[at], starts, names = opened.row(window)
             borders[at, starts[1:]] = 1
             ids.append(_alone(starts, names, opened.forgotten, borders[at]))
         if count and int(tokens.max()) >= self.plan.vocab_size:
@@ -161,7 +160,7 @@ class Loader:
         """(source, hex ids of documents) of each window: what a training step saw."""
         seen = []
         for source, opened, window in self._rows(position, count):
-            ids = opened.documents(window)[1]
+            ids = opened.row(window)[2]
             seen.append((source.name, tuple(document.tobytes().hex() for document in ids)))
         return seen
 
@@ -187,41 +186,6 @@ class Loader:
             yield first, self.places(first, min(size, len(self) - first))
 
 
-class Part:
-    """One packed part, memory-mapped: numpy views of its record batches."""
-
-    def __init__(self, path: Path) -> None:
-        self.forgotten = forgotten(path.parent)
-        reader = pa.ipc.open_file(pa.memory_map(str(path)))
-        batches = [reader.get_batch(n) for n in range(reader.num_record_batches)]
-        self._rows = batches[0].num_rows if batches else 1  # of each batch but the last
-        self._tokens = [b.column("ids").values.to_numpy().reshape(b.num_rows, -1) for b in batches]
-        self._offsets = [b.column("starts").offsets.to_numpy() for b in batches]
-        self._starts = [b.column("starts").values.to_numpy() for b in batches]
-        self._names = [b.column("documents").values for b in batches]
-        self._ids = [_hashes(names) for names in self._names]
-
-    def tokens(self, window: int) -> np.ndarray:
-        batch, row = divmod(window, self._rows)
-        view: np.ndarray = self._tokens[batch][row]
-        return view
-
-    def documents(self, window: int) -> tuple[np.ndarray, np.ndarray]:
-        """Where the documents of a window begin, and their ids."""
-        batch, row = divmod(window, self._rows)
-        begin, end = self._offsets[batch][row : row + 2].tolist()
-        return self._starts[batch][begin:end], self._ids[batch][begin:end]
-
-    def holders(self, documents: pa.Array) -> list[int]:
-        """Windows that hold one of these documents, for each time that they hold one."""
-        found: list[int] = []
-        for batch, names in enumerate(self._names):
-            (hits,) = np.nonzero(np.asarray(pc.is_in(names, value_set=documents)))
-            rows = np.searchsorted(self._offsets[batch], hits, side="right") - 1
-            found += (rows + batch * self._rows).tolist()
-        return found
-
-
 def _alone(
     starts: np.ndarray, names: np.ndarray, forgotten: frozenset[bytes], borders: np.ndarray
 ) -> np.ndarray:
@@ -237,10 +201,4 @@ def _alone(
 
 
 def open_part(folder: str, part: int) -> Part:
-    return Part(Path(folder) / part_name(part, "arrow"))
-
-
-def _hashes(values: pa.Array) -> np.ndarray:
-    """An array of schema.HASH as V16, without a copy."""
-    raw = np.frombuffer(values.buffers()[1], "V16")
-    return raw[values.offset : values.offset + len(values)]
+    return Part(Path(folder) / part_name(part, "arrow"), forgotten(Path(folder)))
