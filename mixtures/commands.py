@@ -75,11 +75,16 @@ def shown(plan: Plan, selection: Selection) -> Iterator[str]:
     ]
     yield from table(rows)
     yield ""
+    periods = " and ".join(f"{period.period:,}" for period in plan.schedule.periods)
     yield (
         f"{plan.tokens:,} tokens = {counted(plan.num_windows, 'window')} of "
         f"{plan.sequence_length:,}; shares are of tokens, exact to one window at every point of a "
-        f"period of {plan.schedule.period:,}"
+        f"{'phase, by periods' if plan.phases else 'period'} of {periods}"
     )
+    if plan.phases:
+        yield ""
+        yield from table(list(_phases(plan)))
+        yield ""
     yield f"plan {plan.fingerprint}"
     yield ""
     yield from table(
@@ -134,6 +139,29 @@ def shown(plan: Plan, selection: Selection) -> Iterator[str]:
     if rest := most[SHOWN_UNCLAIMED:]:
         documents = sum(row.documents for row in rest)
         yield f"and {counted(documents, 'document')} of {len(rest)} more (all with --json)"
+
+
+def _phases(plan: Plan) -> Iterator[tuple[str, ...]]:
+    """A row for each source of each phase that reads it."""
+    yield "phase", "windows", "until token", "source", "asked", "gets", "tokens", "epochs"
+    begin, seen = 0, plan.schedule.windows_until(0)
+    for number, phase in enumerate(plan.phases, 1):
+        until = plan.schedule.windows_until(phase.end)
+        columns = zip(plan.sources, phase.requested, seen.tolist(), until.tolist(), strict=True)
+        for source, asked, before, after in columns:
+            if not asked:
+                continue
+            yield (
+                str(number),
+                f"{begin:,} to {phase.end - 1:,}",
+                f"{phase.end * plan.sequence_length:,}",
+                source.name,
+                f"{100 * asked:.2f} %",
+                f"{100 * (after - before) / (phase.end - begin):.2f} %",
+                f"{(after - before) * plan.sequence_length:,}",
+                f"{before / source.num_windows:.2f} to {after / source.num_windows:.2f}",
+            )
+        begin, seen = phase.end, until
 
 
 def _edited(plan: Plan) -> Iterator[str]:

@@ -2,23 +2,27 @@
 
 A plan is plain data. Its fingerprint is over contents (selected documents, packing, quotas, seed),
 never over paths, so a corpus may move; and not over the number of tokens, so a longer run goes on
-where a shorter one stopped.
+where a shorter one stopped (continuing.py: also one with other weights from there on).
 """
 
 from __future__ import annotations
 
 import json
 import math
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import xxhash
 
 from mixtures.edited import NO_CHANGES, Changes
 from mixtures.packed import Packed, continued, folder_of, packing_of
 from mixtures.packing import measure, pack
+from mixtures.phases import Phase, ends, num_windows, weights_in
 from mixtures.schedule import Schedule, make_schedule
 from mixtures.select import Selection, select
 from mixtures.spec import Mixture, load_mixture
@@ -43,8 +47,8 @@ class PlannedSource:
     documents: int  # these stay
     num_tokens: int
     num_bytes: int
-    requested: float  # share of tokens
-    realised: float  # share of tokens, by whole windows of a period
+    requested: float  # share of tokens; with phases: of this run
+    realised: float  # share of tokens, by whole windows of a period; with phases: of this run
     max_epochs: float
     epochs: float  # that this run needs
     changes: Changes = NO_CHANGES  # by edits
@@ -55,6 +59,14 @@ class PlannedSource:
     @property
     def num_windows(self) -> int:
         return sum(self.windows)
+
+
+@dataclass(frozen=True)
+class PlannedPhase:
+    """A stretch of the run with weights of its own."""
+
+    end: int  # the window after its last; the last phase ends with the run
+    requested: tuple[float, ...]  # share of tokens of each source, in it
 
 
 @dataclass(frozen=True)
@@ -71,21 +83,26 @@ class Plan:
     eos_id: int | None
     heldout: int  # documents that some `where` selects and that are held out
     sources: tuple[PlannedSource, ...]
+    phases: tuple[PlannedPhase, ...] = ()  # none: one weight of each source all along
 
     @property
     def num_windows(self) -> int:
-        return -(-self.tokens // self.sequence_length)
+        return num_windows(self.tokens, self.sequence_length)
 
     @cached_property
     def schedule(self) -> Schedule:
-        return make_schedule({source.name: source.requested for source in self.sources})
+        only = PlannedPhase(self.num_windows, tuple(source.requested for source in self.sources))
+        return _schedule([source.name for source in self.sources], self.phases or (only,))
 
     @cached_property
     def fingerprint(self) -> str:
         """32 hex digits; equal for plans that give equal windows at every position of both."""
-        parts = [self.sequence_length, self.seed, self.tokenizer]
-        for source, quota in zip(self.sources, self.schedule.quotas.tolist(), strict=True):
-            parts += [source.selection, source.windows, source.parts_per_group, quota]
+        parts: list[Any] = [self.sequence_length, self.seed, self.tokenizer]
+        quotas = np.stack([period.quotas for period in self.schedule.periods]).T.tolist()
+        for source, by_phase in zip(self.sources, quotas, strict=True):
+            parts += [source.selection, source.windows, source.parts_per_group, *by_phase]
+        if self.phases:
+            parts.append(self.schedule.begins.tolist())
         return str(xxhash.xxh3_128_hexdigest(json.dumps(parts).encode()))
 
     def to_dict(self) -> dict[str, Any]:
@@ -102,7 +119,10 @@ def plan_from_dict(found: dict[str, Any]) -> Plan:
         )
         for source in fields["sources"]
     )
-    return Plan(**fields | {"sources": sources})
+    phases = tuple(
+        PlannedPhase(phase["end"], tuple(phase["requested"])) for phase in fields.get("phases", ())
+    )
+    return Plan(**fields | {"sources": sources, "phases": phases})
 
 
 def make_plan(mixture_path: str | Path, tokens: int, pack: bool = True) -> Plan:
@@ -126,19 +146,27 @@ def plan_selection(mixture: Mixture, selection: Selection, tokens: int, write: b
     packing = {name: packing_of(mixture, root, selection.tokenizer) for name, root in roots.items()}
     own = {name: measure(docs, packing[name]) for name, docs in selection.documents.items()}
     measured = {name: continued(roots[name], packed) for name, packed in own.items()}
-    weights = mixture.weights()
-    schedule = make_schedule(weights)
-    windows = schedule.windows_until(-(-tokens // mixture.sequence_length)).tolist()
-    needed = dict(zip(schedule.names, windows, strict=True))
-    for name, source in mixture.sources.items():
-        _check_epochs(name, measured[name], needed[name], source.max_epochs, tokens)
+    names = list(mixture.sources)
+    phases = _phases(mixture, tokens)
+    schedule = _schedule(names, phases)
+    total = phases[-1].end
+    needed = dict(zip(names, schedule.windows_until(total).tolist(), strict=True))
+    for at, (name, source) in enumerate(mixture.sources.items()):
+        _check_epochs(name, measured[name], source.max_epochs, partial(schedule.of, at), tokens)
+    if len(phases) > 1:
+        lengths = np.diff([0, *(phase.end for phase in phases)])
+        asked = lengths @ np.array([phase.requested for phase in phases]) / total
+        requested = dict(zip(names, asked.tolist(), strict=True))
+        realised = {name: windows / total for name, windows in needed.items()}
+    else:
+        requested = dict(zip(names, phases[0].requested, strict=True))
+        realised = schedule.periods[0].realised()
     if write:
         for name, documents in selection.documents.items():
             if measured[name] is not own[name]:
                 continue
             state = selection.states[roots[name]]
             pack(roots[name], documents, packing[name], state, mixture.edits)
-    realised = schedule.realised()
     counts = {count.name: count for count in selection.counts}
     shards = TokenShards(home(next(iter(roots.values()))), selection.tokenizer)
     return Plan(
@@ -165,7 +193,7 @@ def plan_selection(mixture: Mixture, selection: Selection, tokens: int, write: b
                 documents=counts[name].documents,
                 num_tokens=counts[name].num_tokens,
                 num_bytes=counts[name].num_bytes,
-                requested=weights[name],
+                requested=requested[name],
                 realised=realised[name],
                 max_epochs=source.max_epochs,
                 epochs=needed[name] / measured[name].num_windows,
@@ -176,22 +204,45 @@ def plan_selection(mixture: Mixture, selection: Selection, tokens: int, write: b
             )
             for name, source in mixture.sources.items()
         ),
+        phases=phases if len(phases) > 1 else (),
     )
 
 
-def _check_epochs(name: str, packed: Packed, needed: int, max_epochs: float, tokens: int) -> None:
+def _phases(mixture: Mixture, tokens: int) -> tuple[PlannedPhase, ...]:
+    """The phases of a run; a mixture without any has one."""
+    own, phases = mixture.weights(), mixture.phases or (Phase(),)
+    found = []
+    for phase, end in zip(phases, ends(phases, tokens, mixture.sequence_length), strict=True):
+        weights = weights_in(phase, own)
+        total = sum(weights.values())
+        found.append(PlannedPhase(end, tuple(weight / total for weight in weights.values())))
+    return tuple(found)
+
+
+def _schedule(names: Sequence[str], phases: Sequence[PlannedPhase]) -> Schedule:
+    begins = [0, *(phase.end for phase in phases[:-1])]
+    weights = [dict(zip(names, phase.requested, strict=True)) for phase in phases]
+    return make_schedule(list(zip(begins, weights, strict=True)))
+
+
+def _check_epochs(
+    name: str, packed: Packed, max_epochs: float, windows: Callable[[int], int], tokens: int
+) -> None:
+    """`windows`: of this source, among so many of the run."""
+    length = packed.packing.sequence_length
     if not packed.num_windows:
         raise ConfigError(
             f"source {name!r}: {packed.tokens_in} tokens do not fill one window of "
-            f"{packed.packing.sequence_length}; widen its `where`, add data, or lower "
-            "`sequence_length`"
+            f"{length}; widen its `where`, add data, or lower `sequence_length`"
         )
+    needed = windows(num_windows(tokens, length))
     epochs = needed / packed.num_windows
     if epochs > max_epochs:
-        fits = math.floor(tokens * max_epochs / epochs)
+        most = math.floor(max_epochs * packed.num_windows)
+        fits = bisect_right(range(num_windows(tokens, length) + 1), most, key=windows) - 1
         raise ConfigError(
             f"source {name!r} would repeat {epochs:.2f} times ({needed:,} windows from "
             f"{packed.num_windows:,}), more than its `max_epochs: {max_epochs:g}`; lower its "
-            f"`weight`, raise `max_epochs`, add data to it, or train on at most about {fits:,} "
-            "tokens"
+            f"`weight`, raise `max_epochs`, add data to it, or train on at most "
+            f"{fits * length:,} tokens"
         )

@@ -1,17 +1,20 @@
-"""Which source a window comes from: one period table, filled by Tijdeman's chairman rule.
+"""Which source a window comes from: one period table a phase, filled by Tijdeman's chairman rule.
 
 Weights become integer quotas of a period of at most 65,536 windows; the period repeats. Every
-prefix of the sequence holds each source's share to within one window (a golden-ratio sequence is
+prefix of a phase holds each source's share to within one window (a golden-ratio sequence is
 off by 3.6, a shuffled block of 1,024 by 26), and a position resolves in O(1):
 
-    position -> (period, slot) -> source, and its window number = period * quota + rank of the slot
+    position -> phase -> (period, slot) -> source, and its window number =
+        its windows in the phases before + period * quota + rank of the slot
+
+So the windows of a source are counted on over phases, and none comes twice in an epoch.
 
 R. Tijdeman, "The chairman assignment problem", Discrete Mathematics 32 (1980).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +26,61 @@ EXACT = 1e-9  # relative rounding error that counts as none
 
 @dataclass(frozen=True)
 class Schedule:
+    """Periods, one after the other; the last one goes on for ever."""
+
+    periods: tuple[Period, ...]  # of each phase
+    begins: np.ndarray  # [phases] int64: first window of each; the first begins at 0
+    bases: np.ndarray  # [phases, sources] int64: windows of each source before the phase
+
+    def locate(self, position: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Source index and window number within that source, for global window numbers."""
+        position = np.asarray(position, dtype=np.int64)
+        phase = np.searchsorted(self.begins, position, side="right") - 1
+        source, number = np.empty_like(position), np.empty_like(position)
+        for at in np.unique(phase):
+            here = phase == at
+            source[here], inside = self.periods[at].locate(position[here] - self.begins[at])
+            number[here] = self.bases[at, source[here]] + inside
+        return source, number
+
+    def windows_until(self, end: int) -> np.ndarray:
+        """Windows of each source among the global positions 0 .. end-1."""
+        at = int(np.searchsorted(self.begins, end, side="right")) - 1
+        found: np.ndarray = self.bases[at] + self.periods[at].windows_until(
+            end - int(self.begins[at])
+        )
+        return found
+
+    def of(self, source: int, end: int) -> int:
+        """Windows of one source among the global positions 0 .. end-1."""
+        return int(self.windows_until(end)[source])
+
+
+def make_schedule(phases: Sequence[tuple[int, Mapping[str, float]]]) -> Schedule:
+    """The schedule of phases: (first window, weight of each source; 0: it is absent).
+
+    Raises:
+        ValueError: a weight cannot be met to within 1 % by whole windows of a period.
+    """
+    periods: list[Period] = []
+    begins: list[int] = []
+    bases: list[np.ndarray] = []
+    for begin, weights in phases:
+        seen = np.zeros(len(weights), np.int64)
+        if periods:
+            seen = bases[-1] + periods[-1].windows_until(begin - begins[-1])
+        try:
+            periods.append(make_period(weights))
+        except ValueError as error:
+            where = f"phase {len(periods) + 1}: " if len(phases) > 1 else ""
+            raise ValueError(f"{where}{error}") from None
+        begins.append(begin)
+        bases.append(seen)
+    return Schedule(tuple(periods), np.array(begins, np.int64), np.stack(bases))
+
+
+@dataclass(frozen=True)
+class Period:
     """The period: `source[slot]` and how many earlier slots of the period have the same source."""
 
     names: tuple[str, ...]
@@ -51,8 +109,8 @@ class Schedule:
         return period * self.quotas + partial
 
 
-def make_schedule(weights: Mapping[str, float]) -> Schedule:
-    """The schedule of a mixture.
+def make_period(weights: Mapping[str, float]) -> Period:
+    """The period of a phase; a source of weight 0 has no slot.
 
     Raises:
         ValueError: a weight cannot be met to within 1 % by whole windows of a period.
@@ -60,8 +118,10 @@ def make_schedule(weights: Mapping[str, float]) -> Schedule:
     names = tuple(weights)
     shares = np.array([weights[name] for name in names], dtype=np.float64)
     shares = shares / shares.sum()
-    quotas = choose_quotas(shares)
-    error = np.abs(quotas / quotas.sum() - shares) / shares
+    (present,) = np.nonzero(shares)
+    quotas, error = np.zeros(len(names), np.int64), np.zeros(len(names))
+    quotas[present] = choose_quotas(shares[present])
+    error[present] = np.abs(quotas[present] / quotas.sum() - shares[present]) / shares[present]
     worst = int(error.argmax())
     if error[worst] > MAX_ROUNDING:
         raise ValueError(
@@ -69,18 +129,19 @@ def make_schedule(weights: Mapping[str, float]) -> Schedule:
             f"{quotas.sum()} windows, off by {100 * error[worst]:.1f} %; raise its weight to at "
             f"least {1 / (2 * MAX_ROUNDING * MAX_PERIOD):.2g} of the sum, or leave the source out"
         )
-    table = fill_period(quotas)
+    table = present[fill_period(quotas[present])]
     rank = np.empty_like(table)
     for index in range(len(names)):
         (slots,) = np.nonzero(table == index)
         rank[slots] = np.arange(len(slots))
-    return Schedule(names, quotas, table, rank)
+    return Period(names, quotas, table, rank)
 
 
 def choose_quotas(shares: np.ndarray) -> np.ndarray:
     """Integer quotas [num_sources] of the shortest period that is exact, else of the closest one.
 
-    `shares` sum to 1. The longest period is always a candidate, rounded by largest remainder.
+    `shares` are above 0 and sum to 1. The longest period is always a candidate, rounded by largest
+    remainder.
     """
     periods = np.arange(1, MAX_PERIOD + 1)
     quotas: np.ndarray = np.rint(periods[:, None] * shares)

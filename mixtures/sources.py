@@ -35,7 +35,8 @@ class Source(Settings):
 
     corpus: str = Field(alias="from")  # a name of `corpora`
     where: str = "true"  # SQL over the columns of the `documents` view
-    weight: float = Field(1.0, gt=0, allow_inf_nan=False)  # share of tokens; need not sum to 1
+    # Share of tokens; they need not sum to 1. 0: in phases that give it a weight only
+    weight: float = Field(1.0, ge=0, allow_inf_nan=False)
     max_epochs: float = Field(4.0, gt=0)  # repeats up to 4 cost little: Muennighoff 2023
     cap: Cap | None = None
     # What is left of copies stands several times, by `cluster_size`: a name of rehydration.py

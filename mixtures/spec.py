@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 from pydantic import Field, PrivateAttr, StringConstraints, field_validator, model_validator
 
 from mixtures.copies import split_direction
+from mixtures.phases import Phase, fit
 from mixtures.sources import Source, require_predicate
 from pipeline import copy_index, finished, store
 from pipeline.amounts import Amount
@@ -21,13 +22,6 @@ from pipeline.settings import UNITS
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 Unique = Literal["none", "url", "exact", "folded", "near", "contained", "semantic"]
-
-
-class Phase(Settings):
-    """Other weights from one point of the run on."""
-
-    until: str  # an amount of tokens: 8B
-    weights: dict[str, float] = Field(default_factory=dict)
 
 
 class Semantic(Settings):
@@ -81,13 +75,16 @@ class Mixture(Settings):
 
     @model_validator(mode="after")
     def _parts_that_come_later(self) -> Mixture:
-        later = {
-            "phases": bool(self.phases),
-            "cap": any(source.cap for source in self.sources.values()),
-        }
+        later = {"cap": any(source.cap for source in self.sources.values())}
         for key, used in later.items():
             if used:
                 raise ValueError(f"key `{key}` is planned but not built yet; leave it out for now")
+        return self
+
+    @model_validator(mode="after")
+    def _phases_fit(self) -> Mixture:
+        own = {name: source.weight for name, source in self.sources.items()}
+        fit(self.phases, own, self.sequence_length)
         return self
 
     @model_validator(mode="after")
@@ -112,7 +109,7 @@ class Mixture(Settings):
 
     def weights(self) -> dict[str, float]:
         """Requested share of each source; they sum to 1."""
-        total = sum(source.weight for source in self.sources.values())
+        total = sum(source.weight for source in self.sources.values()) or 1
         return {name: source.weight / total for name, source in self.sources.items()}
 
 

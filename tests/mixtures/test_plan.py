@@ -107,8 +107,10 @@ def test_more_epochs_than_allowed_is_an_error_with_its_remedy(tmp_path: Path) ->
     message = str(error.value)
     assert message.startswith("source 'chinese' would repeat ")
     assert "lower its `weight`, raise `max_epochs`, add data to it, or train on at most" in message
-    fits = int(message.rsplit("about ", 1)[1].split()[0].replace(",", ""))
+    fits = int(message.rsplit("at most ", 1)[1].split()[0].replace(",", ""))
     assert make_plan(path, fits).sources[1].epochs <= 2
+    with pytest.raises(ConfigError, match="would repeat"):
+        make_plan(path, fits + 1)
 
 
 def test_too_little_text_for_a_window(tmp_path: Path) -> None:
