@@ -48,8 +48,9 @@ class Candidates:
     """The documents of a corpus that some source selects, and counts of the others.
 
     Columns of `rows`: corpus, id, content_hash, num_bytes, `copy` (equal for copies of each other);
-    cluster_size where some source repeats by it; `where_<i>` for the i-th source of the mixture,
-    null where it reads another corpus; `prefer_<i>` for each expression of `prefer`.
+    cluster_size where some source repeats by it; what `Source.asked` asks of each document, as
+    `where_<i>` for the i-th source of the mixture, null where it reads another corpus;
+    `prefer_<i>` for each expression of `prefer`.
     """
 
     rows: pa.Table
@@ -190,9 +191,9 @@ def _ask(mixture: Mixture, corpus: str, reading: dict[int, str]) -> Iterator[pa.
     if any(source.repeats for source in mixture.sources.values()):
         columns.append("cluster_size")
     for at, name in reading.items():
-        where = mixture.sources[name].where
-        columns.append(f"{predicate(where)}::boolean as where_{at}")
-        for number, column in enumerate(predicate_columns(where)):
+        source = mixture.sources[name]
+        columns += [f"{sql} as {column}_{at}" for column, sql in source.asked().values()]
+        for number, column in enumerate(predicate_columns(source.where)):
             columns.append(f"({column}) is null as null_{at}_{number}")
     for at, expression in enumerate(mixture.prefer):
         columns.append(f"{predicate(split_direction(expression)[0])} as prefer_{at}")
@@ -215,11 +216,15 @@ def asked_of(corpus: str) -> str:
 def _mistake(mixture: Mixture, corpus: str, reading: dict[int, str], error: SqlError) -> str:
     """The key that a corpus refuses: each is asked alone, until one fails."""
     root, key = Path(mixture.corpora[corpus]), "the mixture"
-    expressions = {f"sources.{n}.where": mixture.sources[n].where for n in reading.values()}
-    expressions |= {f"prefer`, `{e}": split_direction(e)[0] for e in mixture.prefer}
-    for name, expression in expressions.items():
-        boolean = "::boolean" if name.endswith(".where") else ""
-        query = f"select count({predicate(expression)}{boolean}) from {asked_of(corpus)}"
+    expressions = {
+        f"sources.{name}.{key}": sql
+        for name in reading.values()
+        for key, (_, sql) in mixture.sources[name].asked().items()
+    }
+    for entry in mixture.prefer:
+        expressions[f"prefer`, `{entry}"] = predicate(split_direction(entry)[0])
+    for name, sql in expressions.items():
+        query = f"select count({sql}) from {asked_of(corpus)}"
         try:
             with ask(root, query, macros={}, timeout_seconds=TIMEOUT_SECONDS) as batches:
                 batches.read_all()

@@ -15,13 +15,15 @@ import pyarrow.compute as pc
 import pyarrow.ipc
 
 from mixtures.candidates import asked_of, forgotten_hashes, heldout_hashes
+from mixtures.caps import grouped
 from mixtures.indexed import indexes_of
 from mixtures.packed import Packed, continued, folder_of, packing_of
 from mixtures.packing import measure
-from mixtures.rehydration import times
-from mixtures.select import left, used_corpora
+from mixtures.select import used_corpora
 from mixtures.semantic import vectors_of
+from mixtures.sources import Cap
 from mixtures.spec import Mixture, load_mixture, sources_of
+from mixtures.staying import Staying, stay
 from mixtures.tokens import tokenizer_of
 from mixtures.walk import Walk, contained_of, pairs_of, walk
 from pipeline.amounts import counted
@@ -202,10 +204,16 @@ def _taken(
     """A document that stays: what edits, repeats and packing do with it."""
     source = mixture.sources[name]
     root, tokenizer = roots[source.corpus], tokenizer_of(list(roots.values()))
-    documents, _ = left(mixture, name, walked, root, tokenizer)
+    staying = stay(mixture, name, walked, root, tokenizer)
+    documents = staying.documents
     identity = bytes.fromhex(walked.rows["id"][at].as_py())
     (mine,) = np.nonzero(documents.id.view("S16") == np.frombuffer(identity, "S16")[0])
     edits = ", ".join(mixture.edits)
+    if identity in staying.cut_ids:
+        assert source.cap is not None
+        values = walked.rows[f"cap_{list(mixture.sources).index(name)}"].slice(at, 1)
+        yield _cut(name, source.cap, grouped(source.cap, values)[0][0], staying)
+        return
     if not len(mine):
         yield f"out: its edits ({edits}) leave nothing of it, in source {name}"
         return
@@ -216,12 +224,23 @@ def _taken(
         yield f"edited ({edits}): {before:,} bytes are {int(one.num_bytes[0]):,}"
     elif mixture.edits:
         yield f"not edited: it has no edits of {edits}"
-    if source.repeats is not None:
-        size = np.array([walked.rows["cluster_size"][at].as_py()])
-        yield f"repeated: it stands {counted(int(times(source.repeats, size)[0]), 'time')}"
+    if source.repeats is not None or source.repeats_by is not None:
+        yield f"repeated: it stands {counted(int(staying.times[mine[0]]), 'time')}"
         return  # its windows are those of the repeated selection
     packing = packing_of(mixture, root, tokenizer)
     yield _packed(root, continued(root, measure(documents, packing)), identity)
+
+
+def _cut(name: str, cap: Cap, value: str, staying: Staying) -> str:
+    """What of its value of the column stays instead."""
+    (cut,) = (cut for cut in staying.cuts if cut.value == value)
+    limit = staying.capped.limit
+    room = "" if limit is None else f", room for {limit:,}"
+    return (
+        f"out: the cap of source {name} by `{cap.by}`: {value} keeps {cut.left_documents:,} of "
+        f"{counted(cut.documents, 'document')} ({cut.left_tokens:,} of {cut.num_tokens:,} tokens"
+        f"{room}), the first by `prefer` that fit"
+    )
 
 
 def _packed(root: Path, packed: Packed, identity: bytes) -> str:

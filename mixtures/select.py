@@ -11,26 +11,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
-
 from mixtures.candidates import Unclaimed
-from mixtures.copies import hashes_of
-from mixtures.edited import Changes, apply
+from mixtures.caps import Capped
+from mixtures.edited import Changes
 from mixtures.packing import Documents
-from mixtures.rehydration import times
-from mixtures.sources import Source
 from mixtures.spec import Mixture
-from mixtures.tokens import TokenShards, tokenizer_of
-from mixtures.walk import Walk, walk
+from mixtures.staying import stay
+from mixtures.tokens import tokenizer_of
+from mixtures.walk import walk
 from pipeline import finished
-from pipeline.amounts import counted
 from pipeline.config import ConfigError
-from pipeline.corpus import part_paths
-from pipeline.files import part_number
-from pipeline.tables import names_of
 
 
 @dataclass(frozen=True)
@@ -49,6 +39,8 @@ class SourceCounts:
     num_tokens: int
     num_bytes: int
     changes: Changes  # by edits; what these leave empty does not stay
+    unique_tokens: int  # of the documents that stay, each once
+    capped: Capped  # what `cap` left out, after all else
 
 
 @dataclass(frozen=True)
@@ -111,35 +103,6 @@ def used_corpora(mixture: Mixture) -> dict[str, Path]:
     return {name: Path(mixture.corpora[name]) for name in names}
 
 
-def left(
-    mixture: Mixture, name: str, walked: Walk, root: Path, tokenizer: str
-) -> tuple[Documents, Changes]:
-    """The documents of a source that stay, as its edits leave them, each once.
-
-    Raises:
-        ConfigError: none stays.
-    """
-    source = mixture.sources[name]
-    mine = walked.owner == list(mixture.sources).index(name)
-    chosen = locate(root, tokenizer, walked.rows.filter(pa.array(mine & walked.kept)))
-    if not len(chosen):
-        selected = int(mine.sum())
-        others = "others, or of documents in `not_in`" if mixture.not_in else "others"
-        which = f"{selected} of corpus {source.corpus!r}, all copies of {others}"
-        raise ConfigError(
-            f"source {name!r} has no document left: `where: {source.where}` selects "
-            f"{which if selected else f'none of corpus {source.corpus!r}'}; try the "
-            f'predicate with `assay sql {root} "select count(*) from documents where ..."`'
-        )
-    chosen, changes = apply(root, tokenizer, mixture.edits, chosen, walked.going[source.corpus])
-    if not len(chosen):
-        raise ConfigError(
-            f"source {name!r} has no document left: its edits ({', '.join(mixture.edits)}) "
-            f"leave nothing of all {changes.emptied}; name fewer edits, or widen its `where`"
-        )
-    return chosen, changes
-
-
 def _select(
     mixture: Mixture, roots: dict[str, Path], states: dict[Path, finished.State]
 ) -> Selection:
@@ -148,12 +111,9 @@ def _select(
     documents, counts = {}, []
     for at, (name, source) in enumerate(mixture.sources.items()):
         mine = walked.owner == at
-        chosen, changes = left(mixture, name, walked, roots[source.corpus], tokenizer)
-        num_left, last = len(chosen), int((mine & walked.distinct & ~walked.kept).sum())
-        if source.repeats is not None:
-            repeated = _times(source, chosen, walked.rows)
-            chosen = chosen.take(np.repeat(np.arange(num_left), repeated))
-        documents[name] = chosen
+        staying = stay(mixture, name, walked, roots[source.corpus], tokenizer)
+        chosen = documents[name] = staying.standing()
+        last = int((mine & walked.distinct & ~walked.kept).sum())
         counts.append(
             SourceCounts(
                 name=name,
@@ -163,11 +123,13 @@ def _select(
                 near=int((mine & walked.first & ~walked.distinct).sum()),
                 semantic=last if mixture.unique == "semantic" else 0,
                 contained=last if mixture.unique == "contained" else 0,
-                documents=num_left,
+                documents=len(staying.documents),
                 times=len(chosen),
                 num_tokens=int(chosen.num_tokens.sum()),
                 num_bytes=int(chosen.num_bytes.sum()),
-                changes=changes,
+                changes=staying.changes,
+                unique_tokens=int(staying.documents.num_tokens.sum()),
+                capped=staying.capped,
             )
         )
     return Selection(
@@ -178,52 +140,4 @@ def _select(
         overlap=walked.overlap,
         unclaimed=tuple(row for f in walked.found for row in f.unclaimed),
         states=states,
-    )
-
-
-def _times(source: Source, chosen: Documents, rows: pa.Table) -> np.ndarray:
-    """How often each document of a source stands."""
-    assert source.repeats is not None
-    rows = rows.filter(pc.equal(rows["corpus"], source.corpus))
-    ids = names_of(hashes_of(rows["id"]))
-    order = np.argsort(ids, kind="stable")
-    places = order[np.searchsorted(ids[order], chosen.id.view("S16"))]
-    return times(source.repeats, np.asarray(rows["cluster_size"])[places])
-
-
-def locate(root: Path, tokenizer: str, rows: pa.Table) -> Documents:
-    """Where documents stand in the shards of their corpus, ordered by id.
-
-    Raises:
-        ConfigError: an id is that of two documents.
-    """
-    ids = names_of(hashes_of(rows["id"]))
-    order = np.argsort(ids, kind="stable")
-    ids = ids[order]  # S16 compares as 16 bytes, and V16 does not compare at all
-    twice = ids[1:][ids[1:] == ids[:-1]]
-    if len(twice):
-        raise ConfigError(
-            f"{root}: {counted(len(twice), 'id')} of more than one document, for instance "
-            f"{twice.tobytes()[:16].hex()}: in its dump of a wiki a page stands twice; give the "
-            "second one as a file of its own, then `assay prepare --refresh`"
-        )
-    shards = TokenShards(root, tokenizer)
-    part, row, num_tokens = (np.full(len(ids), -1, np.int64) for _ in range(3))
-    for path in part_paths(root, "documents"):
-        number = part_number(path)
-        stored = names_of(pq.read_table(path, columns=["id"])["id"])
-        at = np.minimum(np.searchsorted(ids, stored), len(ids) - 1)
-        (hits,) = np.nonzero(ids[at] == stored) if len(ids) else (np.zeros(0, np.int64),)
-        part[at[hits]], row[at[hits]] = number, hits
-        num_tokens[at[hits]] = shards.lengths(number)[hits]
-    assert (part >= 0).all(), f"{root}: the documents view has ids that no part has"
-    contents = names_of(hashes_of(rows["content_hash"])).view("V16")
-    return Documents(
-        id=ids.view("V16"),
-        content_hash=contents[order],
-        part=part,
-        row=row,
-        num_tokens=num_tokens,
-        num_bytes=np.asarray(rows["num_bytes"])[order],
-        edits=np.zeros(len(ids), "V16"),
     )

@@ -16,6 +16,7 @@ from mixtures.packing import Documents
 from pipeline import schema
 from pipeline.commits import commit
 from pipeline.files import part_name, write_json
+from pipeline.readers.rows import domain
 from pipeline.transforms.near import copy_hashes
 
 TOKENIZER = "0123456789abcdef"
@@ -119,6 +120,7 @@ def _row(tiny: Tiny, number: int) -> dict[str, Any]:
         "content_hash": doc.content,
         "source": doc.source,
         "url": doc.url,
+        "domain": domain(doc.url) if doc.url else None,
         "text": doc.text,
         "num_bytes": len(doc.text.encode()),
         "num_chars": len(doc.text),

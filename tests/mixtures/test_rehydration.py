@@ -13,9 +13,9 @@ from mixture_corpus import Doc, Tiny, write_corpus
 from mixture_corpus import _write as write_rows
 
 from mixtures.packed import Packing
-from mixtures.packing import _turns, deal, pack
+from mixtures.packing import Documents, _turns, deal, pack
 from mixtures.plan import make_plan
-from mixtures.rehydration import PRESETS, times
+from mixtures.rehydration import PRESETS, dealt, times
 from mixtures.select import Selection, select
 from mixtures.spec import load_mixture
 from pipeline import schema
@@ -118,3 +118,59 @@ def test_the_corpus_is_left_as_it_was(tmp_path: Path) -> None:
     before = [pq.read_table(path) for path in paths]
     chosen(tmp_path, repeats="fineweb2")
     assert [pq.read_table(path) for path in paths] == before
+
+
+# --- by an expression -----------------------------------------------------------------------------
+
+
+def test_fractions_are_dealt_by_seed_and_id() -> None:
+    ids = np.array([n.to_bytes(16, "little") for n in range(20_000)], "V16")
+    values = np.full(len(ids), 1.3)
+    found = dealt(values, ids, seed=5)
+    assert set(found.tolist()) == {1, 2}
+    assert abs(found.mean() - 1.3) < 4 * np.sqrt(0.3 * 0.7 / len(ids))
+    assert found.tolist() == dealt(values, ids, seed=5).tolist()
+    assert found.tolist() != dealt(values, ids, seed=6).tolist()
+    assert (dealt(values + 0.2, ids, seed=5) >= found).all()
+    assert dealt(values[::-1], ids[::-1], seed=5)[::-1].tolist() == found.tolist()
+    assert dealt(np.array([1.0, 2.0, 100.0]), ids[:3], 5).tolist() == [1, 2, 100]
+
+
+def test_what_stands_once_more_is_anywhere_in_the_order() -> None:
+    """Were it drawn by the hash that orders documents, all of it would stand at the beginning."""
+    ids = np.array(sorted(n.to_bytes(16, "big") for n in range(4_000)), "V16")
+    ones = np.ones(len(ids), np.int64)
+    columns = {"content_hash": ids, "part": ones, "row": ones, "num_bytes": ones, "edits": ids}
+    documents = Documents(id=ids, num_tokens=ones, **columns)
+    (dealt_out,) = deal(documents, PACKING)
+    twice = (dealt(ones * 1.5, ids, PACKING.seed) == 2).tolist()
+    again = dict(zip(ids.tolist(), twice, strict=True))
+    halves = np.array([again[name] for name in dealt_out.id.tolist()]).reshape(2, -1).mean(axis=1)
+    assert np.abs(halves - 0.5).max() < 4 * np.sqrt(0.25 / 2_000)
+
+
+@pytest.mark.parametrize("value", [0.5, 0.0, -1.0, np.nan, np.inf, 100.5])
+def test_what_no_document_can_stand(value: float) -> None:
+    with pytest.raises(ValueError, match=r"is \S+ for document 61\w+, and not from 1 to 100 for 1"):
+        dealt(np.array([1.5, value]), np.array([b"b" * 16, b"a" * 16], "V16"), 5)
+
+
+def test_a_source_is_upsampled_by_a_column(tmp_path: Path) -> None:
+    docs = [Doc("text a", score=0.0), Doc("text b", score=1.0), Doc("text c", score=None)]
+    tiny = Tiny(docs)
+    write_corpus(tmp_path / "web", tiny)
+    by = {"repeats_by": "1 + 2 * coalesce(quality.score, 0.5)"}
+    found = chosen(tmp_path, **by)
+    assert tiny.numbers(found.documents["all"].id) == [0, 1, 1, 1, 2, 2]
+    assert (found.counts[0].documents, found.counts[0].times) == (3, 6)
+    assert (found.counts[0].num_tokens, found.counts[0].unique_tokens) == (42, 21)
+    for wrong, message in {
+        "1 + quality.score": "is NULL for 1 document of 3; say how often these stand, as in `coal",
+        "coalesce(quality.score, 1)": rf"is 0 for document {tiny.id(0)}, and not from 1 to 100 for",
+    }.items():
+        with pytest.raises(ConfigError) as error:
+            chosen(tmp_path, repeats_by=wrong)
+        told = f"{tmp_path}/mixture.yaml: source 'all': `repeats_by: {wrong}` {message}"
+        assert str(error.value).startswith(told)
+    with pytest.raises(ConfigError, match=r"key `sources.all.repeats_by`: corpus 'web' cannot be"):
+        chosen(tmp_path, repeats_by="lang")

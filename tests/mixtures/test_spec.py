@@ -53,8 +53,27 @@ def test_weights_are_shares(tmp_path: Path) -> None:
             "key `phases.0.weights.books`: expected 0.0 or more (value -1)",
         ),
         (
-            {"sources": {"a": {"from": "web", "cap": {"by": "domain", "max_share": 0.1}}}},
-            "key `cap` is planned but not built yet",
+            {"sources": {"a": {"from": "web", "cap": {"by": "domain"}}}},
+            "key `sources.a.cap`: a cap by domain says how much one value may have: `max_share: ",
+        ),
+        (
+            {"sources": {"a": {"from": "web", "cap": {"by": "domain", "max_share": 1}}}},
+            "key `sources.a.cap.max_share`: expected less than 1",
+        ),
+        (
+            {"sources": {"a": {"from": "web", "cap": {"by": "a, b", "max_tokens": "2M"}}}},
+            "key `sources.a.cap.by`: ",
+        ),
+        ({"sources": {"a": {"from": "web", "weight": float("nan")}}}, "key `sources.a.weight`: "),
+        ({"sources": {"a": {"from": "web", "max_epochs": float("nan")}}}, "`sources.a.max_epochs`"),
+        ({"sources": {"a": {"from": "web", "epochs": 0}}}, "`sources.a.epochs`: expected more tha"),
+        (
+            {"sources": {"a": {"from": "web", "epochs": 2, "max_epochs": 3}}},
+            "key `sources.a`: `epochs: 2` says how much of it a run sees, and so does `max_epochs`",
+        ),
+        (
+            {"sources": {"a": {"from": "web", "repeats": "fineweb2", "repeats_by": "2"}}},
+            "key `sources.a`: `repeats` and `repeats_by` both say how often one stands; keep one",
         ),
         (
             {"unique": "nearr"},

@@ -58,7 +58,9 @@ def _held_out(mixture: Mixture) -> set[tuple[str, str]]:
 
 def _selected_by(mixture: Mixture) -> str:
     """Hash of the keys that decide which documents a mixture selects: not how much of them."""
-    settings = mixture.model_dump(mode="json", exclude={"seed", "sequence_length"})
+    settings = mixture.model_dump(mode="json", exclude={"sequence_length"})
     for source in settings["sources"].values():
-        del source["weight"], source["max_epochs"]
+        del source["weight"], source["max_epochs"], source["epochs"]
+    if all(source.repeats_by is None for source in mixture.sources.values()):
+        del settings["seed"]  # which deals out fractions of `repeats_by`
     return fingerprint(settings)
