@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from mixtures.continuing import why_not
 from mixtures.order import epoch_order
 from mixtures.packed import forgotten
 from mixtures.part import Part
@@ -71,20 +72,30 @@ class Loader:
         """What a checkpoint keeps: the next position, and which order it belongs to."""
         return {"position": position, "fingerprint": self.plan.fingerprint}
 
-    def resume(self, state: dict[str, Any]) -> int:
+    def resume(self, state: dict[str, Any], before: Plan | None = None) -> int:
         """The position of a state.
+
+        Args:
+            before: the plan that the state belongs to, where it may be another one that has the
+                same windows up to there.
 
         Raises:
             StateError: it is a state of another plan.
         """
-        if state["fingerprint"] != self.plan.fingerprint:
+        position, saved = int(state["position"]), state["fingerprint"]
+        if saved == self.plan.fingerprint:
+            return position
+        if before is None or before.fingerprint != saved:
             raise StateError(
-                f"the saved loader state belongs to plan {state['fingerprint']}, this run has plan "
+                f"the saved loader state belongs to plan {saved}, this run has plan "
                 f"{self.plan.fingerprint}: sources, selection, weights, seed, tokenizer or length "
                 "differ, and its position means nothing here; restore the mixture of that run, or "
                 "start a new run"
             )
-        return int(state["position"])
+        why = why_not(before, self.plan, position)
+        if why is not None:
+            raise StateError(f"the saved loader state belongs to plan {saved}: {why}")
+        return position
 
     def window(self, position: int) -> Batch:
         return self.batch(position, 1)

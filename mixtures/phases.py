@@ -46,7 +46,7 @@ def fit(phases: Sequence[Phase], own: Mapping[str, float], sequence_length: int)
                     f"phase {number}: `weights` has none for source {name!r}; give it one, or 0 to "
                     "leave it out of this phase"
                 )
-        if not sum(weights_in(phase, own).values()):
+        if not any((own if phase.weights is None else phase.weights).values()):
             raise ValueError(f"phase {number}: all weights are 0; give a source more")
         if phase.until is None:
             if number < len(phases):
@@ -67,7 +67,7 @@ def fit(phases: Sequence[Phase], own: Mapping[str, float], sequence_length: int)
             )
         before = phase.until
     for name, weight in own.items():
-        if not any(weights_in(phase, own)[name] for phase in phases or [Phase()]):
+        if not any(shares_in(phase, own)[name] for phase in phases or [Phase()]):
             raise ValueError(
                 f"source {name!r} has weight {weight:g}"
                 + (" and none in any phase" if phases else "")
@@ -75,9 +75,12 @@ def fit(phases: Sequence[Phase], own: Mapping[str, float], sequence_length: int)
             )
 
 
-def weights_in(phase: Phase, own: Mapping[str, float]) -> dict[str, float]:
-    """Weight of each source in a phase, in the order of `own`."""
-    return dict(own) if phase.weights is None else {name: phase.weights[name] for name in own}
+def shares_in(phase: Phase, own: Mapping[str, float]) -> dict[str, float]:
+    """Share of each source in a phase, in the order of `own`; `own` as it is where it holds."""
+    if phase.weights is None:
+        return dict(own)
+    total = sum(phase.weights.values())
+    return {name: phase.weights[name] / total for name in own}
 
 
 def num_windows(tokens: int, sequence_length: int) -> int:

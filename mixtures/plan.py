@@ -22,7 +22,7 @@ import xxhash
 from mixtures.edited import NO_CHANGES, Changes
 from mixtures.packed import Packed, continued, folder_of, packing_of
 from mixtures.packing import measure, pack
-from mixtures.phases import Phase, ends, num_windows, weights_in
+from mixtures.phases import Phase, ends, num_windows, shares_in
 from mixtures.schedule import Schedule, make_schedule
 from mixtures.select import Selection, select
 from mixtures.spec import Mixture, load_mixture
@@ -211,12 +211,9 @@ def plan_selection(mixture: Mixture, selection: Selection, tokens: int, write: b
 def _phases(mixture: Mixture, tokens: int) -> tuple[PlannedPhase, ...]:
     """The phases of a run; a mixture without any has one."""
     own, phases = mixture.weights(), mixture.phases or (Phase(),)
-    found = []
-    for phase, end in zip(phases, ends(phases, tokens, mixture.sequence_length), strict=True):
-        weights = weights_in(phase, own)
-        total = sum(weights.values())
-        found.append(PlannedPhase(end, tuple(weight / total for weight in weights.values())))
-    return tuple(found)
+    last = ends(phases, tokens, mixture.sequence_length)
+    shares = (tuple(shares_in(phase, own).values()) for phase in phases)
+    return tuple(map(PlannedPhase, last, shares))
 
 
 def _schedule(names: Sequence[str], phases: Sequence[PlannedPhase]) -> Schedule:

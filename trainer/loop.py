@@ -35,7 +35,9 @@ from trainer.parallel import World, join_world, shard, share, wait_for_all
 from trainer.record import (
     RunResult,
     finished_before,
+    keep_plan,
     new_record,
+    plan_of,
     refuse_other_run,
     remove_run,
 )
@@ -122,7 +124,7 @@ def train(run: RunSettings, *, progress: Progress, fresh: bool = False) -> RunRe
         record["parameters"] = num_parameters(model)
         done = _resume(job)
         if world.first:
-            write_json(folder / "plan.json", plan.to_dict())
+            keep_plan(folder, plan)
             write_json(folder / "run.json", {**record, "status": "running"})
         totals = _run(job, done)
         if world.first:
@@ -180,10 +182,18 @@ def _resume(job: Job) -> int:
             )
         return 0
     manifest = saved.manifest(path)
-    job.loader.resume(manifest["data"])
+    state = manifest["data"]
+    before = plan_of(job.folder, state["fingerprint"])
+    position = job.loader.resume(state, before)
     checkpoint.load(path, job.model, job.optimizer, job.world)
     if job.world.first:
         job.progress.line(f"{job.folder}: goes on from {path.name}")
+        if before is not None and before.fingerprint != job.plan.fingerprint:
+            tokens = position * job.plan.sequence_length
+            job.progress.line(
+                f"the mixture changed: from window {position:,} on ({tokens:,} tokens) plan "
+                f"{job.plan.fingerprint}, before it {before.fingerprint}"
+            )
     return int(manifest["step"])
 
 

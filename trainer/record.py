@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mixtures.plan import Plan, make_plan
+from mixtures.continuing import why_not
+from mixtures.plan import Plan, make_plan, plan_from_dict
 from pipeline.amounts import counted
 from pipeline.clock import clock
 from pipeline.config import ConfigError
-from pipeline.files import read_json
+from pipeline.files import read_json, write_json
+from trainer import saved
 from trainer.settings import RunSettings, changed_key
 
 REMEDY = "give another `output`, or start over with --fresh"
@@ -97,19 +99,65 @@ def refuse_other_run(run: RunSettings, plan: Plan) -> None:
             f"{folder} holds a run with `{key}: {before}`, these settings say {now}, which would "
             f"change its loss; {REMEDY}"
         )
-    fingerprints = _fingerprints(plan)
-    for name, meaning in (("tokenizer", "tokenizer"), ("plan", "data (the plan of its mixture)")):
-        before, now = (found[name] for found in (earlier["fingerprints"], fingerprints))
-        if before != now:
-            raise ConfigError(
-                f"key `mixture`: {folder} holds a run on another {meaning}: {before}, now {now}; "
-                f"{REMEDY}"
-            )
+    before, now = earlier["fingerprints"]["tokenizer"], plan.tokenizer
+    if before != now:
+        raise ConfigError(
+            f"key `mixture`: {folder} holds a run on another tokenizer: {before}, now {now}; "
+            f"{REMEDY}"
+        )
+    before, now = earlier["fingerprints"]["plan"], plan.fingerprint
+    why = None if before == now else _why_not(folder, earlier["status"], plan)
+    if why is not None:
+        raise ConfigError(
+            f"key `mixture`: {folder} holds a run on another data (the plan of its mixture: "
+            f"{before}, now {now}): {why}; or {REMEDY}"
+        )
+
+
+def _why_not(folder: Path, status: str, plan: Plan) -> str | None:
+    """Why the run of a folder cannot go on with a plan that is not its own; None: it can."""
+    if status == "finished":
+        before = plan_from_dict(read_json(folder / "plan.json"))
+        return why_not(before, plan, before.num_windows)
+    checkpoint = saved.newest(folder / "checkpoints")
+    if checkpoint is None:
+        return "it has no checkpoint to go on from; restore its mixture"
+    state = saved.manifest(checkpoint)["data"]
+    found = plan_of(folder, state["fingerprint"])
+    if found is None:
+        return f"the plan of its {checkpoint.name} is not in {folder}; restore its mixture"
+    return why_not(found, plan, state["position"])
+
+
+# --- plans ----------------------------------------------------------------------------------------
+
+
+def plan_of(folder: Path, fingerprint: str) -> Plan | None:
+    """The plan of this fingerprint, that of a run or one that it went on from."""
+    for path in (folder / "plan.json", folder / "plans" / f"{fingerprint}.json"):
+        if path.exists():
+            plan = plan_from_dict(read_json(path))
+            if plan.fingerprint == fingerprint:
+                return plan
+    return None
+
+
+def keep_plan(folder: Path, plan: Plan) -> None:
+    """Write plan.json. What it was before the mixture changed is kept in plans/: the checkpoints
+    that stand are of it."""
+    path = folder / "plan.json"
+    if path.exists():
+        before = read_json(path)
+        if before["fingerprint"] != plan.fingerprint:
+            (folder / "plans").mkdir(exist_ok=True)
+            write_json(folder / "plans" / f"{before['fingerprint']}.json", before)
+    write_json(path, plan.to_dict())
 
 
 def remove_run(folder: Path) -> None:
     """Delete what `train` writes into a folder, and nothing else."""
-    shutil.rmtree(folder / "checkpoints", ignore_errors=True)
+    for name in ("checkpoints", "plans"):
+        shutil.rmtree(folder / name, ignore_errors=True)
     for name in ("run.json", "plan.json", "metrics.jsonl", "evaluations.parquet"):
         (folder / name).unlink(missing_ok=True)
 

@@ -19,6 +19,7 @@ import pytest
 import tiny_run_jobs as jobs
 from tiny_run import losses, train
 
+from mixtures.plan import Plan, PlannedPhase
 from pipeline.config import ConfigError
 from pipeline.corpus import CorpusError
 from trainer import loop, record, saved
@@ -178,6 +179,58 @@ def test_a_plan_of_other_data_is_refused(
     with pytest.raises(ConfigError, match="key `mixture`: .* holds a run") as caught:
         train(run_yaml("a", **SHORT))
     assert message in str(caught.value)
+
+
+def test_a_run_goes_on_with_another_mixture(
+    data: Path, run_yaml: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Megatron-LM #457: other weights from a step on, and nothing lost or repeated before it."""
+    one = loop.make_plan("mixture.yaml", 1)
+    both = (one.sources[0], replace(one.sources[0], name="new", selection="1" * 32))
+
+    def mixture(end: int, *shares: tuple[float, ...]) -> None:
+        phases = tuple(map(PlannedPhase, (end, 79), shares))
+
+        def plan_of(path: str, tokens: int, pack: bool = True) -> Plan:
+            return replace(one, tokens=tokens, sources=both, phases=phases)
+
+        for module in (loop, record):
+            monkeypatch.setattr(module, "make_plan", plan_of)
+
+    path = run_yaml("a")
+    [code] = clean_process.run(tmp_path, (jobs.train_killed_after, (11, data, path)))
+    assert code == -signal.SIGKILL
+    folder = tmp_path / "runs" / "a"
+    before = losses(folder)
+    mixture(31, (1, 0), (0, 1))
+    with pytest.raises(ConfigError) as caught:
+        train(path)
+    assert "window 31 came from source 's', and would come from 'new'" in str(caught.value)
+    assert "a phase that follows one with `until: 1024`, or more" in str(caught.value)
+
+    mixture(32, (1, 0), (0, 1))  # the checkpoint of step 8 has seen 32 windows
+    log = loop.append_log
+
+    def stopped(where: Path, row: dict[str, Any]) -> None:
+        log(where, row)
+        if row["step"] == 10:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(loop, "append_log", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        train(path)
+    monkeypatch.setattr(loop, "append_log", log)
+    assert [file.stem for file in (folder / "plans").iterdir()] == [one.fingerprint]
+
+    stream = io.StringIO()  # the checkpoint is still that of the former plan
+    loop.train(load_run(path), progress=Progress(stream))
+    assert "the mixture changed: from window 32 on (1,024 tokens) plan " in stream.getvalue()
+    assert losses(folder)[:8] == before[:8]
+    assert losses(folder)[8] != before[8]
+    assert len(losses(folder)) == 20
+    assert train(path).skipped
+    whole = losses(train(run_yaml("whole")).folder)
+    assert whole == losses(folder)
 
 
 def test_a_loss_that_is_no_number_stops_the_run(data: Path, run_yaml: Write) -> None:
