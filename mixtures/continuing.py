@@ -58,7 +58,7 @@ def why_not(before: Plan, after: Plan, windows: int) -> str | None:
                 f"`{key}` was {getattr(before, key)}, now {getattr(after, key)}; put the former "
                 "value back"
             )
-    was, now = (plan.sources[int(plan.schedule.locate(position)[0])] for plan in (before, after))
+    was, now = (_source_at(plan, position) for plan in (before, after))
     tokens = windows * before.sequence_length
     later = (
         f"The run has read {windows:,} windows, and what is new may begin after them: in a phase "
@@ -81,6 +81,10 @@ def why_not(before: Plan, after: Plan, windows: int) -> str | None:
         f"window {position:,} came from source {was.name!r}, and would come from {now.name!r}: the "
         f"weights, phases or order of sources before it changed; put the former back. {later}"
     )
+
+
+def _source_at(plan: Plan, position: int) -> PlannedSource:
+    return plan.sources[int(plan.schedule.locate(np.array([position]))[0][0])]
 
 
 def _codes(*plans: Plan) -> list[np.ndarray]:
