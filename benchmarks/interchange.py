@@ -16,10 +16,11 @@ from pathlib import Path
 import numpy as np
 from environments import environment
 
+from mixtures.dealing import deal
 from mixtures.interchange.export import FORMATS, export
 from mixtures.loader import Loader
 from mixtures.packed import packing_of
-from mixtures.packing import deal, row_of_ids
+from mixtures.packing import row_of_ids
 from mixtures.plan import make_plan
 from mixtures.select import select
 from mixtures.spec import load_mixture

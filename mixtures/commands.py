@@ -87,6 +87,8 @@ def shown(plan: Plan, selection: Selection) -> Iterator[str]:
         yield ""
     yield f"plan {plan.fingerprint}"
     yield ""
+    yield from _lost(plan)
+    yield ""
     yield from table(
         [
             ("removed from", "selected", "copies", "near duplicates", "left"),
@@ -162,6 +164,27 @@ def _phases(plan: Plan) -> Iterator[tuple[str, ...]]:
                 f"{before / source.num_windows:.2f} to {after / source.num_windows:.2f}",
             )
         begin, seen = phase.end, until
+
+
+def _lost(plan: Plan) -> Iterator[str]:
+    """What packing costs; docs/packing.md explains the columns."""
+    rows: list[tuple[str, ...]] = [
+        ("packed", "left over", "padding", "documents cut", "of these short", "without beginning")
+    ]
+    for source in plan.sources:
+        loss, tokens = source.loss, source.packed_tokens
+        places = tokens + loss.padding
+        rows.append(
+            (
+                source.name,
+                f"{source.num_tokens - tokens:,}",
+                f"{100 * loss.padding / places if places else 0:.2f} %",
+                f"{loss.cut:,}",
+                f"{loss.cut_short:,}",
+                f"{100 * loss.headless / tokens if tokens else 0:.2f} %",
+            )
+        )
+    yield from table(rows)
 
 
 def _edited(plan: Plan) -> Iterator[str]:

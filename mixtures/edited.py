@@ -23,8 +23,8 @@ import xxhash
 
 from filters.blank_lines import with_blank_lines
 from filters.edits import Edits, applied, merged
+from mixtures.dealing import Documents
 from mixtures.edited_tokens import EditedTokens
-from mixtures.packing import Documents
 from mixtures.repeats import TABLES, Going
 from pipeline.commits import record_path
 from pipeline.corpus import fetched

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,8 @@ import pyarrow as pa
 
 from mixtures.continuing import why_not
 from mixtures.order import epoch_order
-from mixtures.packed import forgotten
-from mixtures.part import Part
+from mixtures.packed import PADDED, forgotten
+from mixtures.part import Part, Row
 from mixtures.permutation import derive_seed
 from mixtures.plan import Plan, PlannedSource
 from pipeline import schema
@@ -62,7 +62,8 @@ class Loader:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self._schedule = plan.schedule
-        self._part = lru_cache(maxsize=MAX_OPEN_PARTS)(open_part)
+        opened = partial(open_part, length=plan.sequence_length)
+        self._part = lru_cache(maxsize=MAX_OPEN_PARTS)(opened)
         self._block = lru_cache(maxsize=4)(self._locate)
 
     def __len__(self) -> int:
@@ -110,9 +111,9 @@ class Loader:
         tokens, borders = np.empty(shape, np.int64), np.zeros(shape, np.int32)
         ids = []
         for at, (_, opened, window) in enumerate(self._rows(position, count)):
-            tokens[at], starts, names = opened.row(window)
-            borders[at, starts[1:]] = 1
-            ids.append(_alone(starts, names, opened.forgotten, borders[at]))
+            row = opened.row(window)
+            tokens[at] = row.tokens
+            ids.append(_mark(row, opened.forgotten, borders[at]))
         if count and int(tokens.max()) >= self.plan.vocab_size:
             raise ValueError(self._damaged(position, tokens))
         return Batch(tokens, np.cumsum(borders, axis=1, dtype=np.int32), tuple(ids))
@@ -171,8 +172,8 @@ class Loader:
         """(source, hex ids of documents) of each window: what a training step saw."""
         seen = []
         for source, opened, window in self._rows(position, count):
-            ids = opened.row(window)[2]
-            seen.append((source.name, tuple(document.tobytes().hex() for document in ids)))
+            names = [name.tobytes() for name in opened.row(window).ids]
+            seen.append((source.name, tuple(name.hex() for name in names if name != PADDED)))
         return seen
 
     def positions_of(self, *documents: str, selections: Container[str] | None = None) -> list[int]:
@@ -197,19 +198,31 @@ class Loader:
             yield first, self.places(first, min(size, len(self) - first))
 
 
-def _alone(
-    starts: np.ndarray, names: np.ndarray, forgotten: frozenset[bytes], borders: np.ndarray
-) -> np.ndarray:
-    """In a window, a border at each token of a forgotten document: it is alone, so that no loss
-    counts and nothing looks at it. Returns the ids by document index."""
-    if not forgotten:
+def _mark(row: Row, forgotten: frozenset[bytes], borders: np.ndarray) -> np.ndarray:
+    """Set the borders of a window to 1 where a document begins that does not see what is before it.
+
+    Each token of padding and of a forgotten document is alone, so that no loss counts and nothing
+    looks at it. Returns the id of what begins at 0 and at each border.
+    """
+    starts, names = row.starts, row.ids
+    borders[starts[1:]] = 1
+    gone = np.array([name.tobytes() in forgotten for name in names] if forgotten else [], bool)
+    is_padded = names[-1].tobytes() == PADDED
+    if not gone.any() and not is_padded and row.follows is None:
         return names
-    gone = np.array([name.tobytes() in forgotten for name in names], bool)
+    if row.follows is not None:
+        borders[starts[row.follows]] = 0
+    if not len(gone):
+        gone = np.zeros(len(names), bool)
+    gone[-1] |= is_padded
     ends = np.append(starts[1:], len(borders))
     for start, end in zip(starts[gone].tolist(), ends[gone].tolist(), strict=True):
-        borders[start + 1 : end] = 1
-    return np.repeat(names, np.where(gone, ends - starts, 1))
+        borders[start : end + 1] = 1  # also what is behind it
+    borders[0] = 0
+    at = np.append(0, np.flatnonzero(borders))
+    named: np.ndarray = names[np.searchsorted(starts, at, side="right") - 1]
+    return named
 
 
-def open_part(folder: str, part: int) -> Part:
-    return Part(Path(folder) / part_name(part, "arrow"), forgotten(Path(folder)))
+def open_part(folder: str, part: int, length: int | None = None) -> Part:
+    return Part(Path(folder) / part_name(part, "arrow"), length, forgotten(Path(folder)))

@@ -26,8 +26,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
+from mixtures.dealing import Documents, selection_hash
 from mixtures.packed import DOCUMENTS, Packing, packing_held
-from mixtures.packing import Documents, selection_hash
 from pipeline.files import file_hash, read_sealed, replacing, write_sealed
 
 
@@ -99,12 +99,15 @@ def _left(selected: pa.Table, forgotten: list[str]) -> Documents:
     """The selected documents without the forgotten ones, as far as `selection_hash` reads them."""
     gone = pa.array([bytes.fromhex(name) for name in forgotten], selected["id"].type)
     left = selected.filter(pc.invert(pc.is_in(selected["id"], value_set=gone)))
-    names, contents, edits = (
-        np.frombuffer(b"".join(left[name].to_pylist()), "V16")
-        for name in ("id", "content_hash", "edits")
-    )
-    nothing = np.zeros(len(names), np.int64)
-    return Documents(names, contents, nothing, nothing, nothing, nothing, edits)
+    columns = {
+        name: np.frombuffer(b"".join(left[name].to_pylist()), "V16")
+        for name in ("id", "content_hash", "edits", "group")
+        if name in left.column_names
+    }
+    if "rank" in left.column_names:
+        columns["rank"] = np.asarray(left["rank"])
+    nothing = np.zeros(len(left), np.int64)
+    return Documents(**columns, part=nothing, row=nothing, num_tokens=nothing, num_bytes=nothing)
 
 
 def _fingerprint(files: dict[str, Any]) -> str:
@@ -137,7 +140,7 @@ def _write(path: Path, target: Path, ids: pa.Array, end_id: int) -> None:
 
 
 def _masked(batch: pa.RecordBatch, ids: pa.Array, end_id: int) -> pa.RecordBatch:
-    tokens, starts, documents = batch.columns
+    tokens, starts, documents, *others = batch.columns
     width = tokens.type.list_size
     row_of_ids = np.asarray(tokens.flatten()).reshape(-1, width).copy()
     begins, offsets = np.asarray(starts.flatten()), np.asarray(starts.offsets)
@@ -147,5 +150,5 @@ def _masked(batch: pa.RecordBatch, ids: pa.Array, end_id: int) -> pa.RecordBatch
         end = begins[hit + 1] if hit + 1 < offsets[row + 1] else width
         row_of_ids[row, begins[hit] : end] = end_id
     flat = pa.array(row_of_ids.reshape(-1))
-    arrays = [pa.FixedSizeListArray.from_arrays(flat, width), starts, documents]
+    arrays = [pa.FixedSizeListArray.from_arrays(flat, width), starts, documents, *others]
     return pa.RecordBatch.from_arrays(arrays, schema=batch.schema)

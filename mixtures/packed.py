@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import astuple, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,8 @@ from pipeline import finished
 from pipeline.files import SUSPECTS, file_hash, read_sealed
 from pipeline.forgotten import listed
 
-DOCUMENTS = "documents.arrow"  # schema.SELECTED: what is packed, also what fills no window
+DOCUMENTS = "documents.arrow"  # schema.selected(): what is packed, also what fills no window
+PADDED = bytes(16)  # the id of what stands where no document does
 PART_TOKENS = 1 << 25  # 64 to 128 MB of ids: one part in memory, few files
 
 
@@ -31,6 +32,20 @@ class Packing:
     tokenizer: str  # hash: the ids, their type, bos and eos
     tokens: str  # fingerprint of the stage that made the ids: its code and versions, not its parts
     part_tokens: int = PART_TOKENS
+    policy: str = "concat"  # of layout.py
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What packing costs."""
+
+    padding: int = 0  # ids of windows that are no token
+    cut: int = 0  # documents of which no window holds the whole
+    cut_short: int = 0  # of these, that would fit into one
+    headless: int = 0  # tokens in windows that do not hold the beginning of their document
+
+    def __add__(self, other: Loss) -> Loss:
+        return Loss(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
 
 
 @dataclass(frozen=True)
@@ -44,16 +59,27 @@ class Packed:
     tokens_out: int
     remainder: int
     windows: tuple[int, ...]  # of each part
+    loss: Loss = Loss()  # nothing where it was packed before this was known
 
     @property
     def num_windows(self) -> int:
         return sum(self.windows)
 
+    def read_at(self, sequence_length: int) -> Packed:
+        """As windows of a length that divides the packed one."""
+        pieces = self.packing.sequence_length // sequence_length
+        return replace(self, windows=tuple(num * pieces for num in self.windows))
+
 
 def packing_of(mixture: Mixture, root: Path, tokenizer: str) -> Packing:
     """How a mixture packs what it selects of the corpus at `root`."""
     return Packing(
-        mixture.seed, mixture.sequence_length, tokenizer, tokens_fingerprint(root), PART_TOKENS
+        seed=mixture.seed,
+        sequence_length=mixture.packed_length or mixture.sequence_length,
+        tokenizer=tokenizer,
+        tokens=tokens_fingerprint(root),
+        part_tokens=PART_TOKENS,
+        policy=mixture.packing,
     )
 
 
@@ -69,9 +95,11 @@ def read_packed(folder: Path, *, hashes: bool = False) -> Packed:
         ValueError: a file is missing, or not as it was written; names it and the remedy.
     """
     found = require_whole(folder, hashes=hashes)
-    known = {field.name: found[field.name] for field in fields(Packed)}
-    packing = Packing(**known["packing"])
-    return Packed(**known | {"packing": packing, "windows": tuple(known["windows"])})
+    known = {field.name: found[field.name] for field in fields(Packed) if field.name in found}
+    known["packing"] = Packing(**known["packing"])
+    known["windows"] = tuple(known["windows"])
+    known["loss"] = Loss(**known.get("loss", {}))
+    return Packed(**known)
 
 
 def continued(root: Path, packed: Packed) -> Packed:

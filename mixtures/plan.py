@@ -20,7 +20,7 @@ import numpy as np
 import xxhash
 
 from mixtures.edited import NO_CHANGES, Changes
-from mixtures.packed import Packed, continued, folder_of, packing_of
+from mixtures.packed import Loss, Packed, continued, folder_of, packing_of
 from mixtures.packing import measure, pack
 from mixtures.phases import Phase, ends, num_windows, shares_in
 from mixtures.schedule import Schedule, make_schedule
@@ -55,6 +55,8 @@ class PlannedSource:
     contained: int = 0  # removed because a longer document that stays holds them
     semantic: int = 0  # removed for what they mean
     indexed: int = 0  # removed as copies of documents in an index of `not_in`
+    packed_tokens: int = 0  # of num_tokens; the others fill no window
+    loss: Loss = Loss()  # by packing
 
     @property
     def num_windows(self) -> int:
@@ -115,7 +117,11 @@ def plan_from_dict(found: dict[str, Any]) -> Plan:
     sources = tuple(
         PlannedSource(
             **source
-            | {"windows": tuple(source["windows"]), "changes": Changes(**source.get("changes", {}))}
+            | {
+                "windows": tuple(source["windows"]),
+                "changes": Changes(**source.get("changes", {})),
+                "loss": Loss(**source.get("loss", {})),
+            }
         )
         for source in fields["sources"]
     )
@@ -142,17 +148,20 @@ def plan_selection(mixture: Mixture, selection: Selection, tokens: int, write: b
             f"{tokens} tokens are less than one window of {mixture.sequence_length}; "
             "ask for more, or lower `sequence_length`"
         )
+    length = mixture.sequence_length
     roots = {name: Path(mixture.corpora[s.corpus]) for name, s in mixture.sources.items()}
     packing = {name: packing_of(mixture, root, selection.tokenizer) for name, root in roots.items()}
     own = {name: measure(docs, packing[name]) for name, docs in selection.documents.items()}
-    measured = {name: continued(roots[name], packed) for name, packed in own.items()}
+    whole = {name: continued(roots[name], packed) for name, packed in own.items()}
+    measured = {name: packed.read_at(length) for name, packed in whole.items()}
     names = list(mixture.sources)
     phases = _phases(mixture, tokens)
     schedule = _schedule(names, phases)
     total = phases[-1].end
     needed = dict(zip(names, schedule.windows_until(total).tolist(), strict=True))
     for at, (name, source) in enumerate(mixture.sources.items()):
-        _check_epochs(name, measured[name], source.max_epochs, partial(schedule.of, at), tokens)
+        windows = partial(schedule.of, at)
+        _check_epochs(name, measured[name], length, source.max_epochs, windows, tokens)
     if len(phases) > 1:
         lengths = np.diff([0, *(phase.end for phase in phases)])
         asked = lengths @ np.array([phase.requested for phase in phases]) / total
@@ -163,7 +172,7 @@ def plan_selection(mixture: Mixture, selection: Selection, tokens: int, write: b
         realised = schedule.periods[0].realised()
     if write:
         for name, documents in selection.documents.items():
-            if measured[name] is not own[name]:
+            if whole[name] is not own[name]:
                 continue
             state = selection.states[roots[name]]
             pack(roots[name], documents, packing[name], state, mixture.edits)
@@ -201,6 +210,8 @@ def plan_selection(mixture: Mixture, selection: Selection, tokens: int, write: b
                 contained=counts[name].contained,
                 semantic=counts[name].semantic,
                 indexed=counts[name].indexed,
+                packed_tokens=measured[name].tokens_out,
+                loss=measured[name].loss,
             )
             for name, source in mixture.sources.items()
         ),
@@ -223,14 +234,19 @@ def _schedule(names: Sequence[str], phases: Sequence[PlannedPhase]) -> Schedule:
 
 
 def _check_epochs(
-    name: str, packed: Packed, max_epochs: float, windows: Callable[[int], int], tokens: int
+    name: str,
+    packed: Packed,
+    length: int,
+    max_epochs: float,
+    windows: Callable[[int], int],
+    tokens: int,
 ) -> None:
     """`windows`: of this source, among so many of the run."""
-    length = packed.packing.sequence_length
     if not packed.num_windows:
         raise ConfigError(
             f"source {name!r}: {packed.tokens_in} tokens do not fill one window of "
-            f"{length}; widen its `where`, add data, or lower `sequence_length`"
+            f"{packed.packing.sequence_length}; widen its `where`, add data, or lower "
+            "`sequence_length`"
         )
     needed = windows(num_windows(tokens, length))
     epochs = needed / packed.num_windows

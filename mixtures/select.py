@@ -13,8 +13,8 @@ from typing import Any
 
 from mixtures.candidates import Unclaimed
 from mixtures.caps import Capped
+from mixtures.dealing import Documents
 from mixtures.edited import Changes
-from mixtures.packing import Documents
 from mixtures.spec import Mixture
 from mixtures.staying import stay
 from mixtures.tokens import tokenizer_of

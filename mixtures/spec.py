@@ -36,7 +36,13 @@ class Mixture(Settings):
 
     corpora: dict[Name, str] = Field(min_length=1)  # name -> folder, relative to this file, or URL
     sequence_length: Amount = Field(ge=2, le=1_048_576)  # tokens of a window
+    # Tokens of a packed window, a multiple of sequence_length: windows of several lengths are
+    # stretches of the same files. Default: sequence_length
+    packed_length: Amount | None = Field(None, ge=2, le=1_048_576)
     seed: int = Field(0, ge=0, lt=2**63)  # of the order of documents, and of windows
+    # How documents lie in windows: layout.py. concat cuts every `sequence_length` tokens; best_fit
+    # cuts no document that fits a window, and pads; buckets is concat by length
+    packing: Literal["concat", "best_fit", "buckets"] = "concat"
     unique: Unique = "near"  # over all sources of the mixture, after every `where`
     # Indexes of `assay dedup index`, folders or URLs: documents that are copies of one in them, as
     # `unique` has it, stay out, whatever `prefer` says
@@ -55,6 +61,16 @@ class Mixture(Settings):
         for expression in prefer:
             require_predicate(split_direction(expression)[0])
         return prefer
+
+    @model_validator(mode="after")
+    def _windows_fit(self) -> Mixture:
+        if (self.packed_length or self.sequence_length) % self.sequence_length:
+            length, whole = self.sequence_length, self.packed_length
+            raise ValueError(
+                f"`packed_length: {whole}` is no multiple of `sequence_length: {length}`; take one "
+                f"that {length} divides, such as {-(-(whole or 0) // length) * length}"
+            )
+        return self
 
     @model_validator(mode="after")
     def _corpora_are_known(self) -> Mixture:

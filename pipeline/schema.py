@@ -276,19 +276,22 @@ def edited_tokens(dtype: pa.DataType) -> pa.Schema:
     return pa.schema([("key", HASH), ("ids", pa.large_list(dtype))])  # key: of content and edits
 
 
-def windows(dtype: pa.DataType, sequence_length: int) -> pa.Schema:
+def windows(dtype: pa.DataType, sequence_length: int, grouped: bool = False) -> pa.Schema:
     """Packed windows: `sequence_length + 1` ids, document starts inside, ids of the documents."""
-    return pa.schema(
-        [
-            ("ids", pa.list_(dtype, sequence_length + 1)),
-            ("starts", pa.list_(pa.int32())),  # ascending; first is 0
-            ("documents", pa.list_(HASH)),  # document ids, one for each start
-        ]
-    )
+    fields = [
+        ("ids", pa.list_(dtype, sequence_length + 1)),
+        ("starts", pa.list_(pa.int32())),  # ascending; first is 0
+        ("documents", pa.list_(HASH)),  # document ids, one for each start; zeros: padding
+    ]
+    # one for each start: it belongs to the group of the one before, and sees it
+    return pa.schema(fields + [("follows", pa.list_(pa.bool_()))] * grouped)
 
 
-# The documents of a packed selection, by id.
-SELECTED = pa.schema([("id", HASH), ("content_hash", HASH), ("edits", HASH)])
+def selected(grouped: bool = False) -> pa.Schema:
+    """The documents of a packed selection, by id."""
+    fields = [("id", HASH), ("content_hash", HASH), ("edits", HASH)]
+    # `group`: zeros: alone; `rank`: order of members
+    return pa.schema(fields + [("group", HASH), ("rank", pa.int64())] * grouped)
 
 
 def text_hashes(texts: Iterable[bytes | memoryview]) -> list[bytes]:

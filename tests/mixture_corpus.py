@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import xxhash
 
 from dedup.shingles import folded_shingles
-from mixtures.packing import Documents
+from mixtures.dealing import Documents
 from pipeline import schema
 from pipeline.commits import commit
 from pipeline.files import part_name, write_json

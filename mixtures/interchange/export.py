@@ -16,11 +16,12 @@ from typing import Any
 
 import numpy as np
 
+from mixtures.dealing import deal
 from mixtures.edited_tokens import EditedTokens
 from mixtures.interchange import datatrove, mds, megatron, parquet
 from mixtures.loader import Batch, Loader
 from mixtures.packed import packing_of
-from mixtures.packing import deal, row_of_ids
+from mixtures.packing import row_of_ids
 from mixtures.plan import Plan, plan_selection
 from mixtures.select import Selection, select
 from mixtures.spec import Mixture, load_mixture

@@ -17,9 +17,9 @@ import small_corpus
 import yaml
 
 from mixtures.commands import mix
+from mixtures.dealing import Documents, deal
 from mixtures.edited_tokens import EditedTokens, folder_of
 from mixtures.packed import Packing
-from mixtures.packing import Documents, deal
 from mixtures.plan import Plan, make_plan
 from mixtures.select import Selection, select
 from mixtures.spec import load_mixture

@@ -13,13 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 import small_corpus
 
+from mixtures.dealing import deal
 from mixtures.interchange import megatron
 from mixtures.interchange.export import export
 from mixtures.interchange.mds import SHARD_BYTES
 from mixtures.interchange.mds import write as write_mds
 from mixtures.loader import Loader
 from mixtures.packed import packing_of
-from mixtures.packing import deal
 from mixtures.plan import make_plan
 from mixtures.select import select
 from mixtures.spec import load_mixture

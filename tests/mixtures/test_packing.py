@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mixture_corpus import TOKENIZER, write_tokens
 
+from mixtures.dealing import Documents, deal, selection_hash
 from mixtures.packed import Packing, folder_of, read_packed
-from mixtures.packing import Documents, deal, measure, pack, selection_hash
+from mixtures.packing import measure, pack
 from mixtures.tokens import TokenShards
 from pipeline.commits import record_path
 from pipeline.corpus import CorpusError

@@ -12,8 +12,9 @@ import yaml
 from mixture_corpus import Doc, Tiny, write_corpus
 from mixture_corpus import _write as write_rows
 
+from mixtures.dealing import Documents, _turns, deal
 from mixtures.packed import Packing
-from mixtures.packing import Documents, _turns, deal, pack
+from mixtures.packing import pack
 from mixtures.plan import make_plan
 from mixtures.rehydration import PRESETS, dealt, times
 from mixtures.select import Selection, select
