@@ -11,6 +11,7 @@ dealt as one document. What `unique` or a `where` took out of it is simply not t
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 import xxhash
@@ -46,13 +47,14 @@ class Documents:
         return _is_set(self.edits)
 
     def take(self, index: np.ndarray) -> Documents:
-        columns = vars(self).items()
-        return Documents(**{n: None if c is None else c[index] for n, c in columns})
+        columns: dict[str, Any] = {
+            name: None if column is None else column[index] for name, column in vars(self).items()
+        }
+        return Documents(**columns)
 
 
 def _is_set(names: np.ndarray) -> np.ndarray:
-    found: np.ndarray = names.view(np.uint64).reshape(-1, 2).any(axis=1)
-    return found
+    return np.asarray(names.view(np.uint64).reshape(-1, 2).any(axis=1))
 
 
 def selection_hash(documents: Documents, packing: Packing) -> str:
@@ -69,7 +71,7 @@ def selection_hash(documents: Documents, packing: Packing) -> str:
     digest.update(documents.content_hash.tobytes())
     if documents.is_edited.any():
         digest.update(documents.edits.tobytes())
-    if documents.group is not None:
+    if documents.group is not None and documents.rank is not None:
         digest.update(b"groups")
         digest.update(documents.group.tobytes())
         # the order of ranks, not ranks: it stays when a member goes

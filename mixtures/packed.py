@@ -48,6 +48,9 @@ class Loss:
         return Loss(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
 
 
+NO_LOSS = Loss()
+
+
 @dataclass(frozen=True)
 class Packed:
     """A packed selection: what manifest.json holds."""
@@ -59,7 +62,7 @@ class Packed:
     tokens_out: int
     remainder: int
     windows: tuple[int, ...]  # of each part
-    loss: Loss = Loss()  # nothing where it was packed before this was known
+    loss: Loss = NO_LOSS  # nothing where it was packed before this was known
 
     @property
     def num_windows(self) -> int:

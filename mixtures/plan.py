@@ -20,7 +20,7 @@ import numpy as np
 import xxhash
 
 from mixtures.edited import NO_CHANGES, Changes
-from mixtures.packed import Loss, Packed, continued, folder_of, packing_of
+from mixtures.packed import NO_LOSS, Loss, Packed, continued, folder_of, packing_of
 from mixtures.packing import measure, pack
 from mixtures.phases import Phase, ends, num_windows, shares_in
 from mixtures.schedule import Schedule, make_schedule
@@ -56,7 +56,7 @@ class PlannedSource:
     semantic: int = 0  # removed for what they mean
     indexed: int = 0  # removed as copies of documents in an index of `not_in`
     packed_tokens: int = 0  # of num_tokens; the others fill no window
-    loss: Loss = Loss()  # by packing
+    loss: Loss = NO_LOSS  # by packing
 
     @property
     def num_windows(self) -> int:
