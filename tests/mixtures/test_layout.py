@@ -17,9 +17,10 @@ from mixture_corpus import TOKENIZER, write_tokens
 from kernels.bins import best_fit
 from mixtures.dealing import deal, units
 from mixtures.layout import PADDING, POLICIES, Layout, lay_out, measured, ordered
-from mixtures.loader import Part, open_part
+from mixtures.loader import open_part
 from mixtures.packed import PADDED, Loss, Packed, Packing, folder_of
 from mixtures.packing import in_a_row, pack
+from mixtures.part import Part
 
 POLICY_NAMES = st.sampled_from(sorted(POLICIES))
 
@@ -127,9 +128,9 @@ def parts(root: Path, packed: Packed, length: int | None = None) -> list[Part]:
 
 def pieces_of(part: Part, window: int) -> list[tuple[bytes, list[int]]]:
     """(id, tokens) of each document in a window, without padding."""
-    inside = part.documents(window)
-    tokens = np.split(part.tokens(window), inside.starts[1:])
-    found = [(n.tobytes(), t.tolist()) for n, t in zip(inside.ids, tokens, strict=True)]
+    row = part.row(window)
+    tokens = np.split(row.tokens, row.starts[1:])
+    found = [(n.tobytes(), t.tolist()) for n, t in zip(row.ids, tokens, strict=True)]
     assert all(name != PADDED for name, _ in found[:-1]), "padding is at the end"
     assert all(set(t) <= {0} for n, t in found if n == PADDED), "and is the end of a document"
     return [(name, t) for name, t in found if name != PADDED]
@@ -160,7 +161,7 @@ def test_every_token_is_packed_or_counted(
         places = headless = 0
         for part, num in zip(parts(root, packed), packed.windows, strict=True):
             for window in range(num):
-                places += len(part.tokens(window))
+                places += len(part.row(window).tokens)
                 for name, tokens in pieces_of(part, window):
                     text = text_of[name]
                     begin = text.index(tokens[0])  # ids of a text differ
@@ -204,13 +205,13 @@ def test_a_length_that_divides_the_packed_one_reads_the_same_files(
         root = Path(folder)
         packed = pack(root, write_tokens(root, texts, 7), how)
         (long,), (short,) = parts(root, packed), parts(root, packed, length)
-        assert packed.windows_of(length) == (packed.num_windows * pieces,)
+        assert packed.read_at(length).windows == (packed.num_windows * pieces,)
         holders: dict[bytes, list[int]] = {}
         for window in range(packed.num_windows * pieces):
             at, piece = divmod(window, pieces)
             begin = piece * length
-            assert short.tokens(window).tolist() == long.tokens(at)[begin:][: length + 1].tolist()
-            inside, around = short.documents(window), long.documents(at)
+            inside, around = short.row(window), long.row(at)
+            assert inside.tokens.tolist() == around.tokens[begin:][: length + 1].tolist()
             owner = np.repeat(
                 np.arange(len(around.starts)),
                 np.diff(np.append(around.starts, length * pieces + 1)),
@@ -238,8 +239,8 @@ def test_padding_has_no_loss_and_is_seen_by_nothing(tmp_path: Path) -> None:
     (part,) = parts(tmp_path, packed)
     counts = 0
     for window in range(2):
-        tokens, borders = part.tokens(window).astype(np.int64), np.zeros(10, np.int32)
-        names = _mark(part.documents(window), frozenset(), borders)
+        tokens, borders = part.row(window).tokens.astype(np.int64), np.zeros(10, np.int32)
+        names = _mark(part.row(window), frozenset(), borders)
         number = np.cumsum(borders)
         assert len(names) == number[-1] + 1
         padding = np.array([names[at].tobytes() == PADDED for at in number])
@@ -276,7 +277,7 @@ def test_one_document_of_many_windows(tmp_path: Path, policy: str) -> None:
     documents = write_tokens(tmp_path, [list(range(1, 1_001))], 1)
     packed = pack(tmp_path, documents, Packing(17, 8, TOKENIZER, "made so", 1 << 20, policy))
     (part,) = parts(tmp_path, packed)
-    ids = [part.tokens(window).tolist() for window in range(packed.num_windows)]
+    ids = [part.row(window).tokens.tolist() for window in range(packed.num_windows)]
     assert ids[:124] == [list(range(8 * w + 1, 8 * w + 10)) for w in range(124)]
     # 124 x 8 + 1 ids; 7 are left
     assert packed.tokens_out == (1_000 if policy == "best_fit" else 993)
