@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 
 from mixtures.caps import NO_CAP, Capped, Cut, capped
 from mixtures.copies import hashes_of
+from mixtures.dealing import Documents
 from mixtures.edited import Changes, apply
-from mixtures.packing import Documents
 from mixtures.rehydration import dealt, times
 from mixtures.sources import Source
 from mixtures.spec import Mixture
