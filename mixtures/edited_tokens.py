@@ -20,6 +20,7 @@ import xxhash
 
 from mixtures.tokens import TokenShards, tokens_fingerprint
 from pipeline import schema
+from pipeline.added_tokenizers import listed
 from pipeline.commits import CHANGED
 from pipeline.corpus import CorpusError, manifest
 from pipeline.files import hash_once, replacing
@@ -31,9 +32,9 @@ from pipeline.tokenizer import Encoder, load
 FOLDER = "edited"
 
 
-def folder_of(root: Path, names: Sequence[str]) -> Path:
-    """Where the documents that these rules edited stand."""
-    return home(root) / FOLDER / fingerprint(tokens_fingerprint(root), list(names))
+def folder_of(root: Path, tokenizer: str, names: Sequence[str]) -> Path:
+    """Where the tokens of documents that these rules edited stand."""
+    return home(root) / FOLDER / fingerprint(tokens_fingerprint(root, tokenizer), list(names))
 
 
 class EditedTokens(TokenShards):
@@ -41,7 +42,8 @@ class EditedTokens(TokenShards):
 
     def __init__(self, root: Path, tokenizer: str, names: Sequence[str]) -> None:
         super().__init__(root, tokenizer)
-        self.folder = folder_of(root, names)
+        self.tokenizer = tokenizer
+        self.folder = folder_of(root, tokenizer, names)
 
     def made(
         self, part: int, keys: np.ndarray, texts: Callable[[np.ndarray], pa.Array]
@@ -116,9 +118,12 @@ class EditedTokens(TokenShards):
     def _encoder(self) -> Encoder:
         """What made the tokens of the corpus."""
         found = manifest(self.root)
+        if self.tokenizer != found["tokenizer"]["hash"]:
+            (own,) = (a for a in listed(self.root) if a.hash == self.tokenizer)
+            return load(own.settings(self.root), own.engine)
         settings = Tokenizer(**found["settings"]["tokenizer"])
-        own = self.root / "tokens" / found["tokenizer"]["hash"] / "tokenizer.json"
-        return load(settings.model_copy(update={"file": str(own)}), found["tokenizer"]["engine"])
+        file = self.root / "tokens" / self.tokenizer / "tokenizer.json"
+        return load(settings.model_copy(update={"file": str(file)}), found["tokenizer"]["engine"])
 
 
 def _is_whole(path: Path) -> bool:

@@ -203,7 +203,7 @@ def _taken(
 ) -> Iterator[str]:
     """A document that stays: what edits, repeats and packing do with it."""
     source = mixture.sources[name]
-    root, tokenizer = roots[source.corpus], tokenizer_of(list(roots.values()))
+    root, tokenizer = roots[source.corpus], tokenizer_of(list(roots.values()), mixture.tokenizer)
     staying = stay(mixture, name, walked, root, tokenizer)
     documents = staying.documents
     identity = bytes.fromhex(walked.rows["id"][at].as_py())

@@ -80,7 +80,7 @@ def packing_of(mixture: Mixture, root: Path, tokenizer: str) -> Packing:
         seed=mixture.seed,
         sequence_length=mixture.packed_length or mixture.sequence_length,
         tokenizer=tokenizer,
-        tokens=tokens_fingerprint(root),
+        tokens=tokens_fingerprint(root, tokenizer),
         part_tokens=PART_TOKENS,
         policy=mixture.packing,
     )

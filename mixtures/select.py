@@ -106,7 +106,7 @@ def used_corpora(mixture: Mixture) -> dict[str, Path]:
 def _select(
     mixture: Mixture, roots: dict[str, Path], states: dict[Path, finished.State]
 ) -> Selection:
-    tokenizer = tokenizer_of(list(roots.values()))
+    tokenizer = tokenizer_of(list(roots.values()), mixture.tokenizer)
     walked = walk(mixture, roots)
     documents, counts = {}, []
     for at, (name, source) in enumerate(mixture.sources.items()):

@@ -35,6 +35,8 @@ class Mixture(Settings):
     """mixture.yaml."""
 
     corpora: dict[Name, str] = Field(min_length=1)  # name -> folder, relative to this file, or URL
+    # Whose tokens: a name or hash that `assay tokenize` shows; default: the first of the corpus
+    tokenizer: str | None = None
     sequence_length: Amount = Field(ge=2, le=1_048_576)  # tokens of a window
     # Tokens of a packed window, a multiple of sequence_length: windows of several lengths are
     # stretches of the same files. Default: sequence_length

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from pipeline import added_tokenizers
 from pipeline.commits import record_path
 from pipeline.config import ConfigError
 from pipeline.corpus import CorpusError, fetched, manifest
@@ -119,22 +120,46 @@ def _mapped(path: Path) -> list[tuple[np.ndarray, np.ndarray]]:
     return batches
 
 
-def tokenizer_of(roots: list[Path]) -> str:
-    """The hash of the tokenizer whose tokens all these corpora hold.
+def tokenizer_of(roots: list[Path], named: str | None = None) -> str:
+    """The hash of the tokenizer whose tokens a mixture of these corpora reads.
+
+    Args:
+        named: `tokenizer` of the mixture, a name or a hash; None: the first of each corpus.
 
     Raises:
-        ConfigError: a corpus has no tokens, or they were made by different tokenizers.
+        ConfigError: a corpus has no tokens of it, or the first ones were made by different
+            tokenizers.
     """
-    found = {root: manifest(root)["tokenizer"]["hash"] for root in roots}
+    known = {root: list(added_tokenizers.hashes(manifest(root))) for root in roots}
+    if named is None:
+        found = {root: hashes[0][1] for root, hashes in known.items()}
+        remedy = "give them the same `tokenizer` in corpus.yaml, or add it by `assay tokenize`"
+    else:
+        found = {root: _named(root, hashes, named) for root, hashes in known.items()}
+        remedy = "name the tokenizer by its hash, and add it where it is missing"
     if len(set(found.values())) > 1:
         listed = ", ".join(f"{root}: {name}" for root, name in found.items())
-        raise ConfigError(
-            f"the corpora of a mixture need one tokenizer, found {listed}; give them the same "
-            "`tokenizer` in corpus.yaml and call `assay prepare` again"
-        )
-    return str(next(iter(found.values())))
+        raise ConfigError(f"the corpora of a mixture need one tokenizer, found {listed}; {remedy}")
+    return next(iter(found.values()))
 
 
-def tokens_fingerprint(root: Path) -> str:
+def _named(root: Path, hashes: list[tuple[str, str]], named: str) -> str:
+    for name, found in hashes:
+        if named in (name, found):
+            return found
+    raise ConfigError(
+        f"key `tokenizer`: {root} has no tokens of {named!r}, but of "
+        f"{', '.join(f'{name} ({found})' for name, found in hashes)}; add them by `assay tokenize "
+        f"{root} --tokenizer <file> --name {named}`"
+    )
+
+
+def stage_of(root: Path, tokenizer: str) -> str:
+    """The stage that made the tokens of a tokenizer, as corpus.json names it."""
+    first: str = manifest(root)["tokenizer"]["hash"]
+    return "tokens" if tokenizer == first else f"tokens/{tokenizer}"
+
+
+def tokens_fingerprint(root: Path, tokenizer: str) -> str:
     """What made the token ids of a corpus: tokenizer, code and versions, whatever its shards."""
-    return str(manifest(root)["stages"]["tokens"]["fingerprint"])
+    return str(manifest(root)["stages"][stage_of(root, tokenizer)]["fingerprint"])

@@ -44,6 +44,30 @@ class Accounts:
     timings: dict[str, pa.Table] = field(default_factory=dict)  # rows, by folder of the records
 
 
+@dataclass
+class Summed:
+    """The records of a stage, added up."""
+
+    fingerprint: str
+    totals: Counter[str] = field(default_factory=Counter)
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+
+    def add(self, record: dict[str, Any]) -> None:
+        self.totals.update({k: v for k, v in record["counters"].items() if isinstance(v, int)})
+        self.seconds += record["seconds"]
+        self.cpu_seconds += record["cpu_seconds"]
+
+    def entry(self) -> dict[str, Any]:
+        """As corpus.json keeps it."""
+        return {
+            "fingerprint": self.fingerprint,
+            "totals": dict(self.totals),
+            "seconds": round(self.seconds, 3),
+            "cpu_seconds": round(self.cpu_seconds, 3),
+        }
+
+
 def add_up(job: Job) -> Accounts:
     """Every record of every input file is kept, rejected or forgotten, and every stage saw every
     document.
@@ -55,7 +79,8 @@ def add_up(job: Job) -> Accounts:
     found = Accounts(unreadable_files(job.root))
     prints = Fingerprints(job)
     for stage in job.stages:
-        rows, totals = [], Counter[str]()
+        rows = []
+        summed = Summed(prints.own[stage])
         for record in records(job, prints, stage):
             assert record is not None, f"{stage} was not made"
             if stage == "ingest":
@@ -66,14 +91,9 @@ def add_up(job: Job) -> Accounts:
             if stage not in JOINS:
                 found.hashes |= {path: o["xxh3"] for path, o in record["outputs"].items()}
                 text_bytes = found.parts[record["part"]][1]
-            totals.update({k: v for k, v in record["counters"].items() if isinstance(v, int)})
+            summed.add(record)
             rows.append(timings.row(record, text_bytes))
-        found.stages[stage] = {
-            "fingerprint": prints.own[stage],
-            "totals": dict(totals),
-            "seconds": round(sum(row["seconds"] for row in rows), 3),
-            "cpu_seconds": round(sum(row["cpu_seconds"] for row in rows), 3),
-        }
+        found.stages[stage] = summed.entry()
         found.timings[job.record_name(stage)] = timings.table(rows)
         if stage == "ingest":
             _close_ingest(job, found)

@@ -100,6 +100,15 @@ def build_rest(pipeline: beam.Pipeline, job: Job, lanes: int | None = None) -> N
     verified(pipeline | "Start" >> beam.Create([0]), job, lanes)
 
 
+def build_sweep(
+    pipeline: beam.Pipeline, job: Job, lanes: int | None = None, *, stages: tuple[str, ...]
+) -> None:
+    """Some text stages alone, of a corpus that stands."""
+    start = pipeline | "Start" >> beam.Create([0])
+    shards = start | "Shards" >> AllShards(job, "sweep", lanes)
+    _ = shards | "Sweep" >> beam.Map(_sweep, job, stages).with_output_types(Shard)
+
+
 class Join(beam.PTransform):
     """Wait for all elements, then run every partition of a join once; yields the partitions."""
 

@@ -7,6 +7,7 @@ records, and compared. Windows under packed/ are checked by `assay mix --verify`
 
 from __future__ import annotations
 
+from fnmatch import fnmatch
 from pathlib import Path
 
 from pipeline import publish, store, timings, whole
@@ -18,6 +19,7 @@ from pipeline.files import DAMAGED, SUSPECTS, file_hash, read_sealed
 NOT_CHECKED = (".lock", "stats/log.jsonl", "cut/*/version")
 SEALED = (
     *("corpus.json", "inputs.json", "limit.json", "heldout.json", "tokens/*/policy.json"),
+    "tokens/*/added.json",
     *("stats/prices.json", "stats/fates.json", "forgotten/*.receipt.json"),
 )
 # Sealed too; `files` holds the hashes of files beside them, by name.
@@ -30,8 +32,9 @@ GIVEN = {
     "inputs.json": "put it back, or delete it: shards are then planned anew",
     "heldout.json": "put it back, or delete it and heldout/: every earlier comparison is then void",
     "stats/prices.json": "delete it, and give --prices again",
-    "forgotten/": "put it back, or delete the files of its number and call `assay forget` again",
-    "attached/": "attach the group again: `assay attach --replace`",
+    "forgotten/*": "put it back, or delete the files of its number and call `assay forget` again",
+    "attached/*": "attach the group again: `assay attach --replace`",
+    "tokens/*/added.json": "delete it, and add the tokenizer again by `assay tokenize`",
 }
 
 
@@ -44,7 +47,7 @@ def damaged(root: Path) -> list[str]:
         CorpusError: files that cannot be made again; names them, and the remedy of each.
     """
     found = _loose(root)
-    given = [(name, GIVEN[key]) for name in found for key in GIVEN if name.startswith(key)]
+    given = [(name, GIVEN[key]) for name in found for key in GIVEN if fnmatch(name, key)]
     if given:
         lines = "\n".join(f"  {name}: {remedy}" for name, remedy in given)
         raise CorpusError(f"{root}: damaged {SUSPECTS}:\n{lines}")

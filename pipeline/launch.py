@@ -7,6 +7,7 @@ limit.
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import socket
 from collections.abc import Callable
@@ -23,7 +24,7 @@ from apache_beam.options.pipeline_options import (
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.transforms.environments import EmbeddedPythonGrpcEnvironment, Environment
 
-from pipeline.build import build, build_rest, build_step
+from pipeline.build import build, build_rest, build_step, build_sweep
 from pipeline.config import ConfigError
 from pipeline.failures import explained
 from pipeline.runners import Chosen
@@ -66,6 +67,13 @@ def run(job: Job, chosen: Chosen, shown: AbstractContextManager[None]) -> None:
     else:
         with shown, explained(job.root):
             _run_elsewhere(job, chosen)
+
+
+def run_sweep(
+    job: Job, stages: tuple[str, ...], num_workers: int, shown: AbstractContextManager[None]
+) -> None:
+    """Run some text stages alone, on this machine; raises as `run` does."""
+    run_local(job, "processes", num_workers, shown, functools.partial(build_sweep, stages=stages))
 
 
 def run_local(

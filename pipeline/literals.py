@@ -34,7 +34,7 @@ def may_hold(texts: pa.Array, literals: tuple[str, ...]) -> npt.NDArray[np.bool_
     return spell_beginnings(data, offsets, _prepared(literals)[1])
 
 
-@functools.lru_cache(maxsize=1)
+@functools.lru_cache(maxsize=4)  # tokenizers of a corpus
 def _prepared(literals: tuple[str, ...]) -> tuple[str, npt.NDArray[np.bool_]]:
     """The expression that finds them, and [place, byte]: does one of them have that byte there?"""
     data = [literal.encode() for literal in literals]

@@ -11,6 +11,7 @@ from typing import Any
 
 from pipeline import (
     accounts,
+    added_tokenizers,
     attach,
     corpus,
     damage,
@@ -148,7 +149,11 @@ def _described(job: Job) -> bool:
     if found is None:
         return False
     stated = (found["format"], found["settings"], found["parts"], found["tokenizer"]["hash"])
-    return stated == (FORMAT_VERSION, _settings(job), job.parts, job.tokenizer_hash)
+    added = added_tokenizers.policies(job.root, job.added)
+    return (
+        stated == (FORMAT_VERSION, _settings(job), job.parts, job.tokenizer_hash)
+        and found.get("tokenizers", {}) == added
+    )
 
 
 def _say_what_changed(job: Job) -> None:
@@ -185,6 +190,7 @@ def _manifest(
         "name": job.root.name,
         "settings": _settings(job),
         "tokenizer": policy | {"engine": job.engine},
+        "tokenizers": added_tokenizers.policies(job.root, job.added),
         "signals": ["normalize", *groups(job.settings), *attached],
         "edges": edges_of(_settings(job)),
         "edits": list(editors(job.settings)),

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pipeline.added_tokenizers import Added
 from pipeline.groups import editors, groups
 from pipeline.settings import CorpusSettings, Input, Tokenizer
 from pipeline.shards import Shard, load_shards
@@ -44,6 +45,7 @@ class Job:
     prints: tuple[tuple[str, str], ...]  # fingerprint of each stage by itself: see staleness.py
     id_bound: int | None = None  # with --limit: ids below are in the sample
     store: str = ""  # URL of the corpus where `root` is only a cache of it: see store.py
+    added: tuple[Added, ...] = ()  # tokenizers beside the first
     lease: int = 0  # the fencing number under which it is written
 
     @property
@@ -56,7 +58,8 @@ class Job:
         met = ("pieces",) if self.settings.across.units else ()
         repeated = ("stretches",) if self.substrings else ()
         keyed = self.contained[:1]
-        return (*by_text, "tokens", "signatures", *keyed, "matches", *met, *repeated)
+        tokens = ("tokens", *(added.stage for added in self.added))
+        return (*by_text, *tokens, "signatures", *keyed, "matches", *met, *repeated)
 
     @property
     def across(self) -> tuple[str, ...]:
@@ -161,8 +164,13 @@ JOINS: dict[str, Join] = {
     **decontaminate.JOINS,
 }
 
-# signals/<group> of each signal group of the job, edits/<name> of each of its editors.
-FAMILIES: dict[str, Callable[[str], TextStage]] = {"signals": _signals, "edits": _edits}
+# signals/<group> of each signal group of the job, edits/<name> of each of its editors,
+# tokens/<hash> of each tokenizer beside its first.
+FAMILIES: dict[str, Callable[[str], TextStage]] = {
+    "signals": _signals,
+    "edits": _edits,
+    "tokens": documents.added_tokens,
+}
 
 
 def is_text_stage(name: str) -> bool:

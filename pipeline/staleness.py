@@ -18,7 +18,7 @@ from typing import Any
 from filters.editors import Editor
 from filters.signals import Group
 from kernels.han import SIMPLIFIED
-from pipeline import commits, evaluation_items, frozen, given, store
+from pipeline import added_tokenizers, commits, evaluation_items, frozen, given, store
 from pipeline.files import file_hash, hash_once, read_json
 from pipeline.fingerprint import code, fingerprint, versions
 from pipeline.groups import editors, groups
@@ -41,12 +41,10 @@ def make_job(
     written += ["trafilatura"] if settings.extractor == "trafilatura" else []
     near, folding = settings.near.model_dump(), _folding()
     held = settings.heldout
+    added = added_tokenizers.listed(root, encoder.hash)
     own: dict[str, tuple[str, Any]] = {
         "ingest": ("ingest", [settings.hard, settings.extractor, id_bound, versions(written)]),
-        "tokens": (
-            "tokenize",
-            [encoder.hash, code("pipeline.tokenizer"), versions(["tokenizers", "fastokens"])],
-        ),
+        "tokens": ("tokenize", _encoding(encoder.hash)),
         "signatures": ("near", _signing(settings.near)),
         "forest": ("near_join", near["threshold"]),
         "components": ("near_join", []),
@@ -98,6 +96,8 @@ def make_job(
     for name, edited in editors(settings).items():
         own[f"edits/{name}"] = ("edit", _finder(edited))
     prints = tuple((stage, _own(stage, *parts)) for stage, parts in own.items())
+    # As of the first, so that whichever of them becomes it keeps its tokens.
+    prints += tuple((a.stage, _own("tokens", "tokenize", _encoding(a.hash))) for a in added)
     prints += tuple(
         (f"ingest/{key}", fingerprint(versions(packages_of(key))))
         for key, reader in READERS.items()
@@ -106,7 +106,17 @@ def make_job(
     copy = root / "tokens" / encoder.hash / "tokenizer.json"
     tokenizer = settings.tokenizer.model_copy(update={"file": str(copy)})
     digest = fingerprint(settings.model_dump(mode="json"))
-    job = Job(root, settings, digest, tokenizer, encoder.hash, encoder.engine, prints, id_bound)
+    job = Job(
+        root,
+        settings,
+        digest,
+        tokenizer,
+        encoder.hash,
+        encoder.engine,
+        prints,
+        id_bound,
+        added=added,
+    )
     mirror = store.of(root)
     return replace(job, store=mirror.url, lease=mirror.number) if mirror else job
 
@@ -114,6 +124,10 @@ def make_job(
 def _own(stage: str, module: str, parts: Any) -> str:
     batches = code("pipeline.tables") if is_text_stage(stage) else ""  # what the sweep gives to it
     return fingerprint(stage, code(f"{TRANSFORMS}.{module}"), batches, parts)
+
+
+def _encoding(tokenizer_hash: str) -> list[Any]:
+    return [tokenizer_hash, code("pipeline.tokenizer"), versions(["tokenizers", "fastokens"])]
 
 
 def signature_print(near: Near) -> str:

@@ -44,6 +44,7 @@ from pipeline.files import (
 DRIVER_FILES = (
     "corpus.json", "inputs.json", "limit.json", "heldout.json", "heldout/documents.parquet",
     "tokens/*/tokenizer.json", "tokens/*/policy.json", "tokens/*/engine.json",
+    "tokens/*/added.json",
     "attached/*", "forgotten/*", "stats/timings.parquet", "stats/prices.json",
 )  # fmt: skip
 SPILLED = "cut/*/*"  # for the workers of a run; no reader needs them

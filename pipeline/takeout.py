@@ -83,7 +83,7 @@ def take_out(root: Path, calls: list[forgotten.Listed]) -> list[int]:
     merged.renew_parts(root, found.get("merged", []), found.get("parts", []), parts)
     timings.write(root)
     for stage in found["stages"]:
-        if stage in COUNTED or stage.startswith("edits/"):
+        if stage in COUNTED or stage.startswith(("edits/", "tokens/")):
             found["stages"][stage]["totals"] |= _totals(root, stage, found["tokenizer"]["hash"])
     write_sealed(root / "corpus.json", found)
     finished.drop(root)  # what a killed run left: it links to files as they were

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+TOKENIZERS = 4  # of a corpus, kept loaded: 100 to 150 MB each
 Engine = Literal["fastokens", "tokenizers"]
 Ids = npt.NDArray[np.uint32]
 Offsets = npt.NDArray[np.int64]
@@ -132,7 +133,7 @@ ENGINES: Mapping[Engine, Callable[[dict[str, Any]], EncodeText]] = {
 }
 
 
-@functools.lru_cache(maxsize=1)
+@functools.lru_cache(maxsize=TOKENIZERS)
 def loaded(engine: Engine, tokenizer_json: bytes) -> EncodeText:
     """An engine, once a process: it takes a second and 100 to 150 MB.
 

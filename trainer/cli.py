@@ -32,6 +32,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "attach": ("pipeline.attach:main", "add your own columns to a corpus"),
     "embed": ("pipeline.embed:main", "a vector for each text, by a model of yours"),
     "tokenizer": ("pipeline.tokenizer_commands:main", "a tokenizer trained on your own inputs"),
+    "tokenize": ("pipeline.tokenize_commands:main", "another tokenizer's tokens beside the first"),
     "classifier": ("pipeline.learned.classifier_commands:main", "quality learnt from examples"),
     "perplexity": ("pipeline.learned.perplexity_commands:main", "how expected a text is"),
     "labels": (

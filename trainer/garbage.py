@@ -23,7 +23,9 @@ from mixtures.packed import continued, packing_held, packing_of
 from mixtures.packing import measure
 from mixtures.select import select, used_corpora
 from mixtures.spec import load_mixture
+from mixtures.tokens import tokenizer_of
 from pipeline import linked, linked_contained, objects, publish, store, timings
+from pipeline.added_tokenizers import listed
 from pipeline.amounts import counted
 from pipeline.corpus import CorpusError, locked, manifest
 from pipeline.files import read_sealed
@@ -173,7 +175,9 @@ def _edited(root: Path, found: Inventory) -> list[tuple[Path, str]]:
     meant = set()
     for mixture in found.mixtures_of(root):
         with contextlib.suppress(ValueError):
-            meant.add(edited_tokens.folder_of(root, load_mixture(mixture).edits))
+            known = load_mixture(mixture)
+            tokenizer = tokenizer_of([root], known.tokenizer)
+            meant.add(edited_tokens.folder_of(root, tokenizer, known.edits))
     return [
         (path, "tokens of edited documents that no mixture means")
         for path in sorted(root.glob(f"{edited_tokens.FOLDER}/*"))
@@ -215,7 +219,7 @@ def selections_of(mixture_path: Path) -> set[str]:
 
 def _tokens(root: Path, current: str, found: Inventory) -> list[tuple[Path, str]]:
     """Token ids of former tokenizers that no run refers to."""
-    used = {current, *found.tokenizers()}
+    used = {current, *(added.hash for added in listed(root)), *found.tokenizers()}
     return [
         (folder, why)
         for path in sorted((root / "tokens").glob("[!.]*"))

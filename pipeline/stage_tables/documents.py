@@ -4,19 +4,36 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from pipeline import forgotten
 from pipeline.settings import Tokenizer
 from pipeline.stage_kinds import PartStage, TextStage
 from pipeline.tokenizer import Encoder, load
-from pipeline.tokenizer_engines import Engine
+from pipeline.tokenizer_engines import TOKENIZERS, Engine
 from pipeline.transforms import ingest, tokenize
 
+if TYPE_CHECKING:
+    from pipeline.stages import Job
+    from pipeline.transforms.sweep import Stage
 
-@functools.lru_cache(maxsize=1)
+
+@functools.lru_cache(maxsize=TOKENIZERS)
 def encoder(settings: Tokenizer, engine: Engine) -> Encoder:
     """The tokenizer, read once a process."""
     return load(settings, engine)
+
+
+def added_tokens(tokenizer_hash: str) -> TextStage:
+    """The tokens of a tokenizer beside the first."""
+
+    def steps(job: Job, part: int) -> Stage:
+        (own,) = (added for added in job.added if added.hash == tokenizer_hash)
+        return tokenize.tokenize(job.root, encoder(own.settings(job.root), own.engine), part)
+
+    return TextStage(
+        ("ingest",), lambda job, part: tokenize.outputs(job.root, tokenizer_hash, part), steps
+    )
 
 
 def _sampler(bound: int | None) -> Callable[[bytes], bool] | None:

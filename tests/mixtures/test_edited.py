@@ -23,7 +23,7 @@ from mixtures.packed import Packing
 from mixtures.plan import Plan, make_plan
 from mixtures.select import Selection, select
 from mixtures.spec import load_mixture
-from mixtures.tokens import tokens_fingerprint
+from mixtures.tokens import tokenizer_of, tokens_fingerprint
 from pipeline import schema
 from pipeline.commits import commit
 from pipeline.corpus import CorpusError, manifest, part_paths
@@ -126,7 +126,8 @@ def row_of_windows(plan: Plan) -> list[int]:
 
 
 def dealt(root: Path, documents: Documents) -> Documents:
-    how = Packing(3, 32, manifest(root)["tokenizer"]["hash"], tokens_fingerprint(root))
+    tokenizer = manifest(root)["tokenizer"]["hash"]
+    how = Packing(3, 32, tokenizer, tokens_fingerprint(root, tokenizer))
     [part] = deal(documents, how)
     return part
 
@@ -170,7 +171,7 @@ def test_packed_ids_are_those_of_the_edited_text(root: Path, order: tuple[str, .
 
 def test_only_selected_documents_with_an_edit_are_tokenized_and_arms_share_them(root: Path) -> None:
     chinese = selected(root, "privacy", where="lang = 'zh'")
-    folder = folder_of(root, ["privacy"])
+    folder = folder_of(root, tokenizer_of([root]), ["privacy"])
 
     def kept() -> dict[str, int]:
         return {p.name: len(pa.ipc.open_file(str(p)).read_all()) for p in folder.iterdir()}
@@ -213,7 +214,7 @@ def test_heldout_text_is_never_edited(root: Path) -> None:
 
 
 def test_after_a_fault_the_same_windows(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = folder_of(root, ["privacy"])
+    folder = folder_of(root, tokenizer_of([root]), ["privacy"])
     write, calls = EditedTokens._write, []
 
     def failing(self: EditedTokens, part: int, *rest: Any) -> None:
@@ -246,7 +247,7 @@ def test_damage_between_plan_and_packing_is_named(root: Path) -> None:
     edited = found.take(found.is_edited)
     shards = EditedTokens(root, tokenizer, ["privacy"])
     rows = shards.rows(edited.part, edited.edits)
-    path = sorted(folder_of(root, ["privacy"]).iterdir())[0]
+    path = sorted(folder_of(root, tokenizer_of([root]), ["privacy"]).iterdir())[0]
     path.write_bytes(path.read_bytes()[:-30] + b"x" * 30)
     at = np.cumsum(edited.num_tokens) - edited.num_tokens
     ids = np.zeros(int(edited.num_tokens.sum()), shards.dtype)
