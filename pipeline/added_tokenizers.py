@@ -92,6 +92,8 @@ def name_of(file: str) -> str:
 
 def hashes(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """(name, hash) of each tokenizer whose tokens a corpus holds, the first one first."""
-    yield name_of(manifest["settings"]["tokenizer"]["file"]), manifest["tokenizer"]["hash"]
+    first = manifest["tokenizer"]["hash"]
+    known = manifest.get("settings", {}).get("tokenizer")
+    yield (name_of(known["file"]) if known else first), first
     for name, policy in manifest.get("tokenizers", {}).items():
         yield name, policy["hash"]
