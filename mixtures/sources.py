@@ -66,9 +66,13 @@ class Source(Settings):
     # PRESETS, or {size from which: times}
     repeats: Literal["fineweb2"] | dict[int, int] | None = None
     repeats_by: str | None = None  # the same by SQL: 1 + 2 * quality.score; see rehydration.py
+    # Documents of one value (meta.repo, meta.thread, domain; SQL) stand together in windows, in
+    # the order of `group_order` (SQL; else as in the corpus), and see each other; NULL: alone
+    group: str | None = None
+    group_order: str | None = None
     missing: Literal["keep", "drop"] | None = None  # documents for which `where` is NULL
 
-    @field_validator("where", "repeats_by")
+    @field_validator("where", "repeats_by", "group", "group_order")
     @classmethod
     def _is_an_expression(cls, expression: str | None) -> str | None:
         if expression is not None:
@@ -98,6 +102,10 @@ class Source(Settings):
             )
         if self.repeats is not None and self.repeats_by is not None:
             raise ValueError("`repeats` and `repeats_by` both say how often one stands; keep one")
+        if self.group_order is not None and self.group is None:
+            raise ValueError(
+                "`group_order` orders the members of a `group`; say which, or leave it"
+            )
         return self
 
     def asked(self) -> dict[str, tuple[str, str]]:
@@ -107,4 +115,8 @@ class Source(Settings):
             found["repeats_by"] = ("times", f"{predicate(self.repeats_by)}::double")
         if self.cap is not None:
             found["cap.by"] = ("cap", f"{predicate(self.cap.by)}::varchar")
+        if self.group is not None:
+            found["group"] = ("group", f"{predicate(self.group)}::varchar")
+        if self.group_order is not None:
+            found["group_order"] = ("group_order", predicate(self.group_order))
         return found

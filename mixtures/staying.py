@@ -17,6 +17,7 @@ from mixtures.caps import NO_CAP, Capped, Cut, capped
 from mixtures.copies import hashes_of
 from mixtures.dealing import Documents
 from mixtures.edited import Changes, apply
+from mixtures.grouping import grouped
 from mixtures.rehydration import dealt, times
 from mixtures.sources import Source
 from mixtures.spec import Mixture
@@ -54,9 +55,15 @@ def stay(mixture: Mixture, name: str, walked: Walk, root: Path, tokenizer: str) 
     source = mixture.sources[name]
     documents, changes = _edited(mixture, name, walked, root, tokenizer)
     often = np.ones(len(documents), np.int64)
-    if source.repeats is None and source.repeats_by is None and source.cap is None:
+    asked = (source.repeats, source.repeats_by, source.cap, source.group)
+    if all(key is None for key in asked):
         return Staying(documents, often, changes)
     places = _places(documents, source.corpus, walked.rows)
+    if source.group is not None:
+        at = list(mixture.sources).index(name)
+        values = walked.rows[f"group_{at}"].take(places)
+        order = walked.rows[f"group_order_{at}"].take(places) if source.group_order else None
+        documents = grouped(documents, values, order)
     if source.repeats is not None:
         often = times(source.repeats, np.asarray(walked.rows["cluster_size"])[places])
     if source.repeats_by is not None:
