@@ -9,32 +9,45 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 
-from mixtures.continuing import why_not
-from mixtures.order import epoch_order
-from mixtures.packed import PADDED, forgotten
+from mixtures import loader_state
+from mixtures.open_parts import Key, OpenParts
+from mixtures.order import epoch_order, group_at
+from mixtures.packed import PADDED
 from mixtures.part import Part, Row
 from mixtures.permutation import derive_seed
 from mixtures.plan import Plan, PlannedSource
+from mixtures.shard_cache import DamagedShard, ShardCache
 from pipeline import schema
 from pipeline.files import part_name
-
-MAX_OPEN_PARTS = 256  # maps, not memory; far below the usual limit of 1,024 open files
-
+from pipeline.objects import is_url
 
 # Positions resolved together: a call costs 0.3 ms whatever their number, and 512 fill 16 kB. A
 # look-ahead, not an index: any block is computed from its number alone.
 BLOCK = 512
+SOON = 1 << 16  # positions: a source without a window among so many need not be fetched yet
 
 
-class StateError(ValueError):
-    """A loader state that belongs to another plan."""
+OnDamage = Literal[
+    "fail", "skip"
+]  # what becomes of windows that cannot be read as they were packed
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A window that could not be read, and that `on_damage: skip` made blank."""
+
+    position: int
+    source: str
+    part: int
+    window: int  # in that part
+    why: str
 
 
 @dataclass(frozen=True)
@@ -44,6 +57,7 @@ class Batch:
     tokens: np.ndarray  # [B, L + 1] int64; inputs are [:, :-1], targets [:, 1:]
     documents: np.ndarray  # [B, L + 1] int32: 0, 1, 2 ... within the window; it rises at borders
     ids: tuple[np.ndarray, ...]  # of each window: V16 [num_documents], ids by document index
+    skipped: tuple[Skipped, ...] = ()  # windows that are blank, for their part is damaged
 
 
 @dataclass(frozen=True)
@@ -57,13 +71,26 @@ class Place:
 
 
 class Loader:
-    """Reads the windows of a plan."""
+    """Reads the windows of a plan.
 
-    def __init__(self, plan: Plan) -> None:
+    Args:
+        cache: of shards on stores; default: the one of this machine.
+        on_damage: of a part whose bytes are not those that were packed, on a store also when it was
+            fetched again. `fail` raises. `skip` makes its windows blank: every id is that of the
+            end of a document, each a document of its own, so no loss counts; the order of all other
+            windows stays. Then local parts are hashed too, when they are opened first.
+    """
+
+    def __init__(
+        self, plan: Plan, cache: ShardCache | None = None, on_damage: OnDamage = "fail"
+    ) -> None:
         self.plan = plan
         self._schedule = plan.schedule
-        opened = partial(open_part, length=plan.sequence_length)
-        self._part = lru_cache(maxsize=MAX_OPEN_PARTS)(opened)
+        self._parts = OpenParts(plan.sequence_length, cache, verify=on_damage == "skip")
+        self._skips = on_damage == "skip"
+        self._broken: dict[tuple[str, int], str] = {}
+        self._on_store = [is_url(source.folder) for source in plan.sources]
+        self._kept = -1  # block of which the parts are held
         self._block = lru_cache(maxsize=4)(self._locate)
 
     def __len__(self) -> int:
@@ -71,32 +98,26 @@ class Loader:
 
     def state(self, position: int) -> dict[str, Any]:
         """What a checkpoint keeps: the next position, and which order it belongs to."""
-        return {"position": position, "fingerprint": self.plan.fingerprint}
+        return loader_state.of(self.plan, position)
 
-    def resume(self, state: dict[str, Any], before: Plan | None = None) -> int:
+    def resume(
+        self, state: dict[str, Any], before: Plan | None = None, *, allow_other_data: bool = False
+    ) -> int:
         """The position of a state.
 
         Args:
             before: the plan that the state belongs to, where it may be another one that has the
                 same windows up to there.
+            allow_other_data: go on at that position in this plan, whatever the state belongs to.
 
         Raises:
-            StateError: it is a state of another plan.
+            StateError: it is a state of another plan; says what differs.
         """
-        position, saved = int(state["position"]), state["fingerprint"]
-        if saved == self.plan.fingerprint:
-            return position
-        if before is None or before.fingerprint != saved:
-            raise StateError(
-                f"the saved loader state belongs to plan {saved}, this run has plan "
-                f"{self.plan.fingerprint}: sources, selection, weights, seed, tokenizer or length "
-                "differ, and its position means nothing here; restore the mixture of that run, or "
-                "start a new run"
-            )
-        why = why_not(before, self.plan, position)
-        if why is not None:
-            raise StateError(f"the saved loader state belongs to plan {saved}: {why}")
-        return position
+        return loader_state.position_in(self.plan, state, before, allow_other_data)
+
+    def close(self) -> None:
+        """Let go of shards in the cache; a loader that is dropped does so too."""
+        self._parts.close()
 
     def window(self, position: int) -> Batch:
         return self.batch(position, 1)
@@ -109,14 +130,21 @@ class Loader:
         """
         shape = (count, self.plan.sequence_length + 1)
         tokens, borders = np.empty(shape, np.int64), np.zeros(shape, np.int32)
-        ids = []
-        for at, (_, opened, window) in enumerate(self._rows(position, count)):
-            row = opened.row(window)
+        ids, skipped = [], []
+        for at, (source, number, part, window) in enumerate(self._rows(position, count)):
+            if part is None:
+                tokens[at], borders[at, 1:] = self.plan.eos_id or 0, 1
+                ids.append(np.zeros(shape[1], "V16"))
+                why = self._broken[source.folder, number]
+                skipped.append(Skipped(position + at, source.name, number, window, why))
+                continue
+            row = part.row(window)
             tokens[at] = row.tokens
-            ids.append(_mark(row, opened.forgotten, borders[at]))
+            ids.append(_mark(row, part.forgotten, borders[at]))
         if count and int(tokens.max()) >= self.plan.vocab_size:
             raise ValueError(self._damaged(position, tokens))
-        return Batch(tokens, np.cumsum(borders, axis=1, dtype=np.int32), tuple(ids))
+        documents = np.cumsum(borders, axis=1, dtype=np.int32)
+        return Batch(tokens, documents, tuple(ids), tuple(skipped))
 
     def _damaged(self, position: int, tokens: np.ndarray) -> str:
         """What to say of the first window that holds an id beyond the vocabulary. On a device it
@@ -132,13 +160,57 @@ class Loader:
             "will be packed again"
         )
 
-    def _rows(self, position: int, count: int) -> Iterator[tuple[PlannedSource, Part, int]]:
-        """The source of each window, the packed part that holds it, and its number there."""
+    def _rows(
+        self, position: int, count: int
+    ) -> Iterator[tuple[PlannedSource, int, Part | None, int]]:
+        """Of each window its source, the packed part that holds it (its number, and itself unless
+        it is damaged and skipped), and its number there."""
         places = self.places(position, count)
         columns = (places.source.tolist(), places.part.tolist(), places.window.tolist())
-        for index, part, window in zip(*columns, strict=True):
+        for index, number, window in zip(*columns, strict=True):
             source = self.plan.sources[index]
-            yield source, self._part(source.folder, part), window
+            yield source, number, self._part(source.folder, number), window
+
+    def _part(self, folder: str, number: int) -> Part | None:
+        if self._broken and (folder, number) in self._broken:
+            return None
+        try:
+            return self._parts.part(folder, number)
+        except DamagedShard as error:
+            if not self._skips:
+                raise
+            self._broken[folder, number] = str(error)
+            return None
+
+    def _keep(self, position: int) -> None:
+        """Have the parts on stores that come next: the groups that a position is in, and those
+        after them."""
+        ends = min(position + SOON, len(self)), len(self)
+        cursors, soon_ends, all_ends = (
+            self._schedule.windows_until(at).tolist() for at in (position, *ends)
+        )
+        now: list[Key] = []
+        soon: list[Key] = []
+        for at, source in enumerate(self.plan.sources):
+            if not self._on_store[at] or cursors[at] == soon_ends[at]:
+                continue
+            here, begin = self._group(source, cursors[at])
+            now += [(source.folder, number) for number in here]
+            if begin < all_ends[at]:
+                after, _ = self._group(source, begin)
+                soon += [(source.folder, number) for number in after]
+        self._parts.keep(now, soon)
+
+    def _group(self, source: PlannedSource, number: int) -> tuple[range, int]:
+        """The parts of the group that a window of a source is in, and the first window after it;
+        windows counted over epochs."""
+        epoch, inside = divmod(number, source.num_windows)
+        seed = self._seed(source, epoch)
+        parts, end = group_at(inside, source.windows, source.parts_per_group, seed)
+        return parts, epoch * source.num_windows + end
+
+    def _seed(self, source: PlannedSource, epoch: int) -> int:
+        return derive_seed(self.plan.seed, source.selection, epoch)
 
     def places(self, position: int, count: int) -> Place:
         """Where the windows position .. position + count - 1 stand on disk."""
@@ -149,6 +221,9 @@ class Loader:
                 f"windows {position} to {end - 1}: the plan has {self.plan.num_windows} windows "
                 f"({self.plan.tokens:,} tokens); make it again with more `--tokens`"
             )
+        if first != self._kept and any(self._on_store):
+            self._kept = first
+            self._keep(first * BLOCK)
         blocks = [self._block(number) for number in range(first, last + 1)]
         begin = position - first * BLOCK
         return Place(*np.concatenate(blocks, axis=1)[:, begin : begin + count])
@@ -162,7 +237,7 @@ class Loader:
             epoch[here], inside = np.divmod(number[here], planned.num_windows)
             for turn in np.unique(epoch[here]):
                 now = here & (epoch == turn)
-                seed = derive_seed(self.plan.seed, planned.selection, int(turn))
+                seed = self._seed(planned, int(turn))
                 part[now], window[now] = epoch_order(
                     inside[epoch[here] == turn], planned.windows, planned.parts_per_group, seed
                 )
@@ -171,8 +246,9 @@ class Loader:
     def documents_at(self, position: int, count: int) -> list[tuple[str, tuple[str, ...]]]:
         """(source, hex ids of documents) of each window: what a training step saw."""
         seen = []
-        for source, opened, window in self._rows(position, count):
-            names = [name.tobytes() for name in opened.row(window).ids]
+        for source, _, part, window in self._rows(position, count):
+            ids = () if part is None else part.row(window).ids
+            names = [name.tobytes() for name in ids]
             seen.append((source.name, tuple(name.hex() for name in names if name != PADDED)))
         return seen
 
@@ -185,7 +261,7 @@ class Loader:
             for index, source in enumerate(self.plan.sources)
             if selections is None or source.selection in selections
             for part in range(len(source.windows))
-            for window in self._part(source.folder, part).holders(wanted)
+            for window in self._parts.part(source.folder, part).holders(wanted)
         }
         found: list[int] = []
         for first, places in self._chunks():
@@ -222,7 +298,3 @@ def _mark(row: Row, forgotten: frozenset[bytes], borders: np.ndarray) -> np.ndar
     at = np.append(0, np.flatnonzero(borders))
     named: np.ndarray = names[np.searchsorted(starts, at, side="right") - 1]
     return named
-
-
-def open_part(folder: str, part: int, length: int | None = None) -> Part:
-    return Part(Path(folder) / part_name(part, "arrow"), length, forgotten(Path(folder)))

@@ -26,9 +26,20 @@ def epoch_order(
         inside = index[here] - (borders[at - 1] if at else 0)
         shuffled = permute(inside, int(sizes[group]), derive_seed(seed, "windows", group))
         window[here] = shuffled + first_of_group[group]
-    ends = np.cumsum(windows)
+    ends, firsts = _borders(windows)
     part = np.searchsorted(ends, window, side="right")
-    return part, window - (ends - np.array(windows))[part]
+    return part, window - firsts[part]
+
+
+def group_at(
+    index: int, windows: tuple[int, ...], parts_per_group: int, seed: int
+) -> tuple[range, int]:
+    """The parts of the group that place `index` of an epoch falls into, and the place where the
+    next group begins."""
+    _, _, borders, order = _groups(windows, parts_per_group, seed)
+    place = int(np.searchsorted(borders, index, side="right"))
+    first = int(order[place]) * parts_per_group
+    return range(first, min(first + parts_per_group, len(windows))), int(borders[place])
 
 
 @lru_cache(maxsize=1024)
@@ -39,3 +50,10 @@ def _groups(
     sizes = np.add.reduceat(np.array(windows), np.arange(0, len(windows), parts_per_group))
     order = permute(np.arange(len(sizes)), len(sizes), derive_seed(seed, "groups"))
     return sizes, np.cumsum(sizes) - sizes, np.cumsum(sizes[order]), order
+
+
+@lru_cache(maxsize=1024)
+def _borders(windows: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """Where the windows of each part end and begin, in the order of parts."""
+    ends = np.cumsum(windows)
+    return ends, ends - np.array(windows)

@@ -14,9 +14,10 @@ from typing import Any
 
 from mixtures.spec import Mixture
 from mixtures.tokens import tokens_fingerprint
-from pipeline import finished
-from pipeline.files import SUSPECTS, file_hash, read_sealed
+from pipeline import finished, objects
+from pipeline.files import SUSPECTS, file_hash, read_sealed, unsealed
 from pipeline.forgotten import listed
+from pipeline.objects import is_url
 
 DOCUMENTS = "documents.arrow"  # schema.selected(): what is packed, also what fills no window
 PADDED = bytes(16)  # the id of what stands where no document does
@@ -116,10 +117,29 @@ def continued(root: Path, packed: Packed) -> Packed:
     return packed
 
 
-def forgotten(folder: Path) -> frozenset[bytes]:
-    """Ids of the documents that are masked in a packed folder."""
-    found = read_sealed(folder / "manifest.json") or {}
-    return frozenset(map(bytes.fromhex, found.get("forgotten", ())))
+def read_manifest(folder: str) -> dict[str, Any]:
+    """manifest.json of a packed folder, which may be a URL.
+
+    Raises:
+        ValueError: it is missing or damaged.
+    """
+    if not is_url(folder):
+        return read_sealed(Path(folder) / "manifest.json") or {}
+    try:
+        found = unsealed(objects.read(f"{folder}/manifest.json"), strict=True)
+    except FileNotFoundError:
+        found = None
+    if found is None:
+        raise ValueError(
+            f"{folder}/manifest.json is missing, or not as it was written; publish the plan again: "
+            "`assay mix mixture.yaml --tokens N --publish URL`"
+        )
+    return found
+
+
+def forgotten_of(manifest: dict[str, Any]) -> frozenset[bytes]:
+    """Ids of the documents that are masked in the folder of a manifest."""
+    return frozenset(map(bytes.fromhex, manifest.get("forgotten", ())))
 
 
 @contextlib.contextmanager

@@ -78,10 +78,17 @@ def read_sealed(path: Path, strict: bool = False) -> dict[str, Any] | None:
         strict: a file without a seal is damaged too; else it may be older than seals are.
     """
     try:
-        data = path.read_bytes()
+        return unsealed(path.read_bytes(), strict)
+    except FileNotFoundError:
+        return None
+
+
+def unsealed(data: bytes, strict: bool = False) -> dict[str, Any] | None:
+    """The same, of the bytes of a file."""
+    try:
         found: dict[str, Any] = orjson.loads(data)
         seal = found.pop(SEAL, None)
-    except (FileNotFoundError, ValueError, AttributeError):
+    except (ValueError, AttributeError):
         return None
     if seal is None and not strict:
         return found

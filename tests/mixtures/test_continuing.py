@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mixtures.continuing import first_difference, why_not
-from mixtures.loader import Loader, StateError
+from mixtures.loader import Loader
+from mixtures.loader_state import StateError
 from mixtures.plan import Plan, PlannedPhase, PlannedSource
 
 LENGTH = 8
