@@ -17,7 +17,7 @@ from mixture_corpus import TOKENIZER, write_tokens
 from kernels.bins import best_fit
 from mixtures.dealing import deal, units
 from mixtures.layout import PADDING, POLICIES, Layout, lay_out, measured, ordered
-from mixtures.loader import open_part
+from mixtures.open_parts import OpenParts
 from mixtures.packed import PADDED, Loss, Packed, Packing, folder_of
 from mixtures.packing import in_a_row, pack
 from mixtures.part import Part
@@ -123,7 +123,8 @@ def test_concat_is_what_it_was(tmp_path: Path) -> None:
 
 def parts(root: Path, packed: Packed, length: int | None = None) -> list[Part]:
     folder = str(folder_of(root, packed.selection))
-    return [open_part(folder, number, length) for number in range(len(packed.windows))]
+    parts = OpenParts(length or packed.packing.sequence_length)
+    return [parts.part(folder, number) for number in range(len(packed.windows))]
 
 
 def pieces_of(part: Part, window: int) -> list[tuple[bytes, list[int]]]:
