@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from mixtures import shares_shown
 from mixtures.packed import read_packed
 from mixtures.plan import Plan, plan_selection
 from mixtures.select import Selection, select
@@ -81,8 +82,11 @@ def shown(plan: Plan, selection: Selection) -> Iterator[str]:
         f"{plan.sequence_length:,}; shares are of tokens, exact to one window at every point of a "
         f"{'phase, by periods' if plan.phases else 'period'} of {periods}"
     )
+    yield ""
+    yield from table(list(shares_shown.shares(plan)))
+    yield from shares_shown.notes(plan)
+    yield ""
     if plan.phases:
-        yield ""
         yield from table(list(_phases(plan)))
         yield ""
     yield f"plan {plan.fingerprint}"
@@ -119,11 +123,11 @@ def shown(plan: Plan, selection: Selection) -> Iterator[str]:
                 f"repeated in {count.name}: {counted(count.documents, 'document')} stand "
                 f"{count.times:,} times"
             )
+    yield from shares_shown.caps(selection)
     if any(source.changes.edited or source.changes.emptied for source in plan.sources):
         yield from _edited(plan)
     yield f"held out, though selected: {counted(selection.heldout, 'document')}"
-    shared = counted(selection.overlap, "document")
-    yield f"selected by several sources: {shared}, given to the first"
+    yield from shares_shown.overlaps(selection)
     if not selection.unclaimed:
         yield "every other document is claimed by a source"
         return
@@ -161,7 +165,7 @@ def _phases(plan: Plan) -> Iterator[tuple[str, ...]]:
                 f"{100 * asked:.2f} %",
                 f"{100 * (after - before) / (phase.end - begin):.2f} %",
                 f"{(after - before) * plan.sequence_length:,}",
-                f"{before / source.num_windows:.2f} to {after / source.num_windows:.2f}",
+                f"{before / source.epoch_windows:.2f} to {after / source.epoch_windows:.2f}",
             )
         begin, seen = phase.end, until
 

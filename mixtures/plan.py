@@ -8,9 +8,7 @@ where a shorter one stopped (continuing.py: also one with other weights from the
 from __future__ import annotations
 
 import json
-import math
-from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -19,12 +17,14 @@ from typing import Any
 import numpy as np
 import xxhash
 
+from mixtures import weighing
 from mixtures.edited import NO_CHANGES, Changes
-from mixtures.packed import NO_LOSS, Loss, Packed, continued, folder_of, packing_of
+from mixtures.epochs import check_epochs, ends_at, epoch_windows
+from mixtures.packed import NO_LOSS, Loss, continued, folder_of, packing_of
 from mixtures.packing import measure, pack
-from mixtures.phases import Phase, ends, num_windows, shares_in
+from mixtures.phases import Phase, ends, num_windows
 from mixtures.schedule import Schedule, make_schedule
-from mixtures.select import Selection, select
+from mixtures.select import Selection, SourceCounts, select
 from mixtures.spec import Mixture, load_mixture
 from mixtures.tokens import TokenShards
 from pipeline.config import ConfigError
@@ -47,7 +47,7 @@ class PlannedSource:
     documents: int  # these stay
     num_tokens: int
     num_bytes: int
-    requested: float  # share of tokens; with phases: of this run
+    requested: float  # share of tokens that the schedule is made of; with phases: of this run
     realised: float  # share of tokens, by whole windows of a period; with phases: of this run
     max_epochs: float
     epochs: float  # that this run needs
@@ -57,10 +57,22 @@ class PlannedSource:
     indexed: int = 0  # removed as copies of documents in an index of `not_in`
     packed_tokens: int = 0  # of num_tokens; the others fill no window
     loss: Loss = NO_LOSS  # by packing
+    capped: int = 0  # removed by `cap`
+    unique_tokens: int = 0  # of `num_tokens`, each document once; 0 in old plans: all
+    asked: float = 0.0  # share that weights ask for, of what `weigh_by` counts; in old plans 0
+    by_budget: bool = False  # `epochs`, or `short: unimax`: the length of the run decides its share
+    realised_documents: float = 0.0  # share of documents, as often as they are seen
+    realised_bytes: float = 0.0
+    ends_at: int | None = None  # tokens of a longer run at which it has had its `max_epochs`
 
     @property
     def num_windows(self) -> int:
         return sum(self.windows)
+
+    @property
+    def epoch_windows(self) -> float:
+        """Windows that hold as many tokens as it has unique ones: see epochs.py."""
+        return self.num_windows * ((self.unique_tokens or self.num_tokens) / self.num_tokens)
 
 
 @dataclass(frozen=True)
@@ -86,6 +98,7 @@ class Plan:
     heldout: int  # documents that some `where` selects and that are held out
     sources: tuple[PlannedSource, ...]
     phases: tuple[PlannedPhase, ...] = ()  # none: one weight of each source all along
+    weigh_by: str = "tokens"  # what weights are shares of
 
     @property
     def num_windows(self) -> int:
@@ -154,29 +167,29 @@ def plan_selection(mixture: Mixture, selection: Selection, tokens: int, write: b
     own = {name: measure(docs, packing[name]) for name, docs in selection.documents.items()}
     whole = {name: continued(roots[name], packed) for name, packed in own.items()}
     measured = {name: packed.read_at(length) for name, packed in whole.items()}
+    counts = {count.name: count for count in selection.counts}
+    epoch = {name: epoch_windows(counts[name], packed) for name, packed in measured.items()}
     names = list(mixture.sources)
-    phases = _phases(mixture, tokens)
+    phases, asked, by_budget = _phases(mixture, counts, epoch, tokens)
     schedule = _schedule(names, phases)
     total = phases[-1].end
     needed = dict(zip(names, schedule.windows_until(total).tolist(), strict=True))
-    for at, (name, source) in enumerate(mixture.sources.items()):
-        windows = partial(schedule.of, at)
-        _check_epochs(name, measured[name], length, source.max_epochs, windows, tokens)
+    windows = {name: partial(schedule.of, at) for at, name in enumerate(names)}
+    most = {name: source.epochs or source.max_epochs for name, source in mixture.sources.items()}
+    for name in names:
+        if name not in by_budget:
+            check_epochs(name, epoch[name], most[name], windows[name], total, length)
+    requested = _of_the_run(names, phases, [phase.requested for phase in phases])
+    realised = schedule.periods[0].realised()
     if len(phases) > 1:
-        lengths = np.diff([0, *(phase.end for phase in phases)])
-        asked = lengths @ np.array([phase.requested for phase in phases]) / total
-        requested = dict(zip(names, asked.tolist(), strict=True))
-        realised = {name: windows / total for name, windows in needed.items()}
-    else:
-        requested = dict(zip(names, phases[0].requested, strict=True))
-        realised = schedule.periods[0].realised()
+        realised = {name: number / total for name, number in needed.items()}
+    of_documents, of_bytes = weighing.realised(realised, counts)
     if write:
         for name, documents in selection.documents.items():
             if whole[name] is not own[name]:
                 continue
             state = selection.states[roots[name]]
             pack(roots[name], documents, packing[name], state, mixture.edits)
-    counts = {count.name: count for count in selection.counts}
     shards = TokenShards(home(next(iter(roots.values()))), selection.tokenizer)
     return Plan(
         tokens=tokens,
@@ -204,58 +217,67 @@ def plan_selection(mixture: Mixture, selection: Selection, tokens: int, write: b
                 num_bytes=counts[name].num_bytes,
                 requested=requested[name],
                 realised=realised[name],
-                max_epochs=source.max_epochs,
-                epochs=needed[name] / measured[name].num_windows,
+                max_epochs=most[name],
+                epochs=needed[name] / epoch[name],
                 changes=counts[name].changes,
                 contained=counts[name].contained,
                 semantic=counts[name].semantic,
                 indexed=counts[name].indexed,
                 packed_tokens=measured[name].tokens_out,
                 loss=measured[name].loss,
+                capped=counts[name].capped.documents,
+                unique_tokens=counts[name].unique_tokens,
+                asked=asked[name],
+                by_budget=name in by_budget,
+                realised_documents=of_documents[name],
+                realised_bytes=of_bytes[name],
+                ends_at=_ends_at(windows[name], most[name] * epoch[name], mixture),
             )
             for name, source in mixture.sources.items()
         ),
         phases=phases if len(phases) > 1 else (),
+        weigh_by=mixture.weigh_by,
     )
 
 
-def _phases(mixture: Mixture, tokens: int) -> tuple[PlannedPhase, ...]:
-    """The phases of a run; a mixture without any has one."""
-    own, phases = mixture.weights(), mixture.phases or (Phase(),)
+def _ends_at(windows: Callable[[int], int], most: float, mixture: Mixture) -> int | None:
+    end = ends_at(windows, most)
+    return None if end is None else end * mixture.sequence_length
+
+
+def _phases(
+    mixture: Mixture, counts: Mapping[str, SourceCounts], epoch: Mapping[str, float], tokens: int
+) -> tuple[tuple[PlannedPhase, ...], dict[str, float], frozenset[str]]:
+    """The phases of a run, of which a mixture without any has one; what weights ask for in it, as
+    shares of `weigh_by`; sources of which the budget decides."""
+    phases = mixture.phases or (Phase(),)
     last = ends(phases, tokens, mixture.sequence_length)
-    shares = (tuple(shares_in(phase, own).values()) for phase in phases)
-    return tuple(map(PlannedPhase, last, shares))
+    asked = [weighing.asked(mixture, phase, counts) for phase in phases]
+    requested = [weighing.of_tokens(mixture, shares, counts) for shares in asked]
+    by_budget: frozenset[str] = frozenset()
+    if not mixture.phases:
+        requested[0], by_budget = weighing.within(mixture, requested[0], epoch, last[0])
+    planned = [PlannedPhase(*of) for of in zip(last, map(_values, requested), strict=True)]
+    run = _of_the_run(list(counts), planned, [*map(_values, asked)])
+    return tuple(planned), run, by_budget
+
+
+def _values(shares: Mapping[str, float]) -> tuple[float, ...]:
+    return tuple(shares.values())
+
+
+def _of_the_run(
+    names: Sequence[str], phases: Sequence[PlannedPhase], shares: Sequence[Sequence[float]]
+) -> dict[str, float]:
+    """Shares of the whole run, from those in each phase."""
+    if len(phases) == 1:
+        return dict(zip(names, shares[0], strict=True))
+    lengths = np.diff([0, *(phase.end for phase in phases)])
+    whole = lengths @ np.array(shares) / phases[-1].end
+    return dict(zip(names, whole.tolist(), strict=True))
 
 
 def _schedule(names: Sequence[str], phases: Sequence[PlannedPhase]) -> Schedule:
     begins = [0, *(phase.end for phase in phases[:-1])]
     weights = [dict(zip(names, phase.requested, strict=True)) for phase in phases]
     return make_schedule(list(zip(begins, weights, strict=True)))
-
-
-def _check_epochs(
-    name: str,
-    packed: Packed,
-    length: int,
-    max_epochs: float,
-    windows: Callable[[int], int],
-    tokens: int,
-) -> None:
-    """`windows`: of this source, among so many of the run."""
-    if not packed.num_windows:
-        raise ConfigError(
-            f"source {name!r}: {packed.tokens_in} tokens do not fill one window of "
-            f"{packed.packing.sequence_length}; widen its `where`, add data, or lower "
-            "`sequence_length`"
-        )
-    needed = windows(num_windows(tokens, length))
-    epochs = needed / packed.num_windows
-    if epochs > max_epochs:
-        most = math.floor(max_epochs * packed.num_windows)
-        fits = bisect_right(range(num_windows(tokens, length) + 1), most, key=windows) - 1
-        raise ConfigError(
-            f"source {name!r} would repeat {epochs:.2f} times ({needed:,} windows from "
-            f"{packed.num_windows:,}), more than its `max_epochs: {max_epochs:g}`; lower its "
-            f"`weight`, raise `max_epochs`, add data to it, or train on at most "
-            f"{fits * length:,} tokens"
-        )

@@ -18,7 +18,7 @@ from mixtures.edited import Changes
 from mixtures.spec import Mixture
 from mixtures.staying import stay
 from mixtures.tokens import tokenizer_of
-from mixtures.walk import walk
+from mixtures.walk import Overlap, walk
 from pipeline import finished
 from pipeline.config import ConfigError
 
@@ -52,6 +52,7 @@ class Selection:
     counts: tuple[SourceCounts, ...]
     heldout: int  # documents that some `where` selects and that are held out
     overlap: int  # documents that several sources select; the first has them
+    overlaps: tuple[Overlap, ...]  # of each two sources
     unclaimed: tuple[Unclaimed, ...]  # documents that no source wants
     states: dict[Path, finished.State]  # of the corpora: where documents stand holds in these
 
@@ -61,6 +62,7 @@ class Selection:
             "sources": [asdict(count) for count in self.counts],
             "heldout": self.heldout,
             "overlap": self.overlap,
+            "overlaps": [asdict(row) for row in self.overlaps],
             "unclaimed": [asdict(row) for row in self.unclaimed],
         }
 
@@ -138,6 +140,7 @@ def _select(
         counts=tuple(counts),
         heldout=sum(f.heldout for f in walked.found),
         overlap=walked.overlap,
+        overlaps=walked.overlaps,
         unclaimed=tuple(row for f in walked.found for row in f.unclaimed),
         states=states,
     )

@@ -54,6 +54,13 @@ class Mixture(Settings):
     edits: tuple[str, ...] = ()  # of the corpora, to be made; where two overlap the first counts
     sources: dict[Name, Source] = Field(min_length=1)
     overlap: Literal["error", "first"] = "error"  # a document that two sources select
+    # What weights are shares of, as sources are left of copies, capped and repeated: weighing.py
+    weigh_by: Literal["tokens", "documents", "bytes"] = "tokens"
+    # weight * size ** (1 / temperature): 1 in proportion to size, larger lift small sources. None:
+    # sizes do not count. A tenth takes tenth powers: below that no share is left
+    temperature: float | None = Field(None, ge=0.1, allow_inf_nan=False)
+    # A source that has less than its share in `max_epochs`; `unimax`: others take over the rest
+    short: Literal["error", "unimax"] = "error"
     phases: tuple[Phase, ...] = ()
     _file: str = PrivateAttr("")  # where it was read from, for messages
 
@@ -92,15 +99,16 @@ class Mixture(Settings):
         return self
 
     @model_validator(mode="after")
-    def _parts_that_come_later(self) -> Mixture:
-        if any(source.epochs is not None for source in self.sources.values()):
-            raise ValueError("key `epochs` is planned but not built yet; leave it out for now")
-        return self
-
-    @model_validator(mode="after")
     def _phases_fit(self) -> Mixture:
         own = {name: source.weight for name, source in self.sources.items()}
         fit(self.phases, own, self.sequence_length)
+        of_the_run = [f"`epochs` of source {n!r}" for n, s in self.sources.items() if s.epochs]
+        of_the_run += ["`short: unimax`"] if self.short != "error" else []
+        if self.phases and of_the_run:
+            raise ValueError(
+                f"{of_the_run[0]} says how much of a source a whole run sees, `phases` say it for "
+                "stretches of one; keep one"
+            )
         return self
 
     @model_validator(mode="after")

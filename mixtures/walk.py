@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +34,15 @@ from pipeline.linked_contained import linked_contained
 
 
 @dataclass(frozen=True)
+class Overlap:
+    """What two sources both select; it goes to the first of the mixture that does."""
+
+    sources: tuple[str, str]
+    documents: int
+    num_bytes: int
+
+
+@dataclass(frozen=True)
 class Walk:
     """All documents that some source selects, walked in `prefer` order: columns of equal length."""
 
@@ -45,6 +55,7 @@ class Walk:
     kept: np.ndarray  # bool: ... and what one that stays neither holds nor means
     found: tuple[Candidates, ...]  # of each corpus
     overlap: int  # documents that several sources select
+    overlaps: tuple[Overlap, ...]  # of each two of them
     going: dict[str, dict[str, repeats.Going]]  # corpus, edits -> places that become edits
 
 
@@ -59,7 +70,7 @@ def walk(mixture: Mixture, roots: dict[str, Path]) -> Walk:
     found = tuple(candidates(mixture, name, excluded, forgotten) for name in roots)
     rows = pa.concat_tables([f.rows for f in found], promote_options="permissive").combine_chunks()
     claims = _claims(mixture, rows)
-    overlap = _overlap(mixture, claims, rows)
+    overlap, overlaps = _overlap(mixture, claims, rows)
     owner = claims.argmax(axis=0) if rows.num_rows else np.zeros(0, np.int64)
     order = preferred_order(rows, mixture.prefer)
     indexes = indexes_of(mixture)
@@ -77,7 +88,7 @@ def walk(mixture: Mixture, roots: dict[str, Path]) -> Walk:
     if mixture.unique == "semantic":
         kept = without_semantic(mixture, roots, rows, distinct, order)
     going = _going(mixture, roots, rows.filter(pa.array(kept)))
-    return Walk(rows, owner, order, indexed, first, distinct, kept, found, overlap, going)
+    return Walk(rows, owner, order, indexed, first, distinct, kept, found, overlap, overlaps, going)
 
 
 def _going(
@@ -116,7 +127,9 @@ def _claims(mixture: Mixture, rows: pa.Table) -> np.ndarray:
     return np.stack([np.asarray(column) for column in columns])
 
 
-def _overlap(mixture: Mixture, claims: np.ndarray, rows: pa.Table) -> int:
+def _overlap(
+    mixture: Mixture, claims: np.ndarray, rows: pa.Table
+) -> tuple[int, tuple[Overlap, ...]]:
     (twice,) = np.nonzero(claims.sum(axis=0) > 1)
     if len(twice) and mixture.overlap == "error":
         names = [
@@ -127,4 +140,10 @@ def _overlap(mixture: Mixture, claims: np.ndarray, rows: pa.Table) -> int:
             f"{rows['id'][int(twice[0])].as_py()} by {' and '.join(names)}; make their `where` "
             "exclude each other, or give them to the first with `overlap: first`"
         )
-    return len(twice)
+    shared, sizes = claims[:, twice], np.asarray(rows["num_bytes"])[twice]
+    found = []
+    for (one, first), (other, second) in itertools.combinations(enumerate(mixture.sources), 2):
+        both = shared[one] & shared[other]
+        if both.any():
+            found.append(Overlap((first, second), int(both.sum()), int(sizes[both].sum())))
+    return len(twice), tuple(found)

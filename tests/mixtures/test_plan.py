@@ -161,3 +161,14 @@ def test_sql_over_a_mixture_of_another_corpus(tmp_path: Path) -> None:
     other = write_corpus(tmp_path / "other", Tiny(DOCS))
     with pytest.raises(ConfigError, match=r"does not read this corpus, but .*web"):
         sql([str(other), f"select count(*) from selected('{path}')"])
+
+
+def test_a_mixture_keeps_its_fingerprint(tmp_path: Path) -> None:
+    """Runs go on with plans made by later versions: what is asked for alike is planned alike."""
+    assert make_plan(write(tmp_path), 1_600, pack=False).fingerprint == (
+        "a9e9a8efa80f55b6c626b18d3891e54c"
+    )
+    repeated = {name: source | {"repeats": {1: 2}} for name, source in SOURCES.items()}
+    assert make_plan(write(tmp_path, repeated), 1_600, pack=False).fingerprint == (
+        "9967fcb3cc4d7e06ad582dd92917fcd5"
+    )

@@ -34,7 +34,7 @@ def compared(study: Study, records: Records) -> Section:
                 arm,
                 differs or ("the base" if arm == study.baseline else "nothing"),
                 f"{sum(s['documents'] for s in sources):,}",
-                f"{sum(s['num_tokens'] for s in sources):,}",
+                f"{sum(s.get('unique_tokens') or s['num_tokens'] for s in sources):,}",
                 f"{run.run['tokens']:,}",
             )
         )
@@ -61,7 +61,8 @@ def chosen(study: Study) -> Section:
         arm: read_json(study.runs_of(arm)[0].folder / "plan.json") for arm in study.settings.arms
     }
     sources = [source for plan in plans.values() for source in plan["sources"]]
-    rare = [key for key in ("indexed", "contained", "semantic") if any(s.get(key) for s in sources)]
+    kinds = ("indexed", "contained", "semantic", "capped")
+    rare = [key for key in kinds if any(s.get(key) for s in sources)]
     removed = ("copies", "near", *rare)
     for arm, plan in plans.items():
         heldout.append(f"{arm} {plan['heldout']:,}")
@@ -74,7 +75,7 @@ def chosen(study: Study) -> Section:
                     arm,
                     source["name"],
                     *(f"{count:,}" for count in counts),
-                    f"{source['num_tokens']:,}",
+                    f"{source.get('unique_tokens') or source['num_tokens']:,}",
                     f"{share:.1%}" if share < 1 else f"{share:.3g} times",
                 )
             )
@@ -82,7 +83,8 @@ def chosen(study: Study) -> Section:
         "What each arm trains on",
         text=(
             "Selected: what “where” asks for. Copies and near duplicates of a text that stays, and "
-            "what “unique” and “not_in” take besides, are removed when the arm asks for it. Seen: "
+            "what “unique”, “not_in” and “cap” take besides, are removed when the arm asks for it. "
+            "Seen: "
             "how much of its unique tokens a run goes through. Held-out text, and all copies of "
             "it, is never trained on and not in these counts; “where” asked for so many held-out "
             "documents: "
