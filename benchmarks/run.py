@@ -1,7 +1,7 @@
 """Figures of this machine: `make bench`, or a part of it by name.
 
     python benchmarks/run.py [--smoke] [kernels] [signals] [extraction] [cut] [road] [loader]
-                             [dedup]
+                             [packing] [dedup]
 
 Text: $ASSAY_CORPUS (a folder with *-en.jsonl.gz, *-zh.jsonl.gz and *.warc.gz) where it is set, else
 the data of the quickstart. Compare by CPU second: wall time moves with the neighbours.
@@ -33,9 +33,10 @@ BENCHMARKS: dict[str, str] = {
     "cut": "cut:cut",
     "road": "road:road",
     "loader": "loader:loader",
+    "packing": "packing:packing",
     "dedup": "dedup_scale:scale",
 }
-NEEDS = {"loader": "road"}  # the loader reads the corpus that the road left
+NEEDS = {"loader": "road", "packing": "road"}  # they read the corpus that the road left
 
 
 def main() -> int:
