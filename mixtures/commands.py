@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from mixtures import shares_shown
-from mixtures.packed import read_packed
-from mixtures.plan import Plan, plan_selection
+from mixtures.packed import parts_of, read_packed
+from mixtures.plan import Plan, PlannedSource, plan_selection
 from mixtures.select import Selection, select
 from mixtures.spec import load_mixture
 from pipeline.amounts import counted, parse_amount
@@ -51,8 +51,13 @@ def mix(argv: list[str]) -> int:
     done = "packed, and as written:" if options.verify else "packed:"
     print("nothing packed (--dry-run)" if options.dry_run else done)
     for source in plan.sources:
-        print(f"  {source.name}: {source.folder}")
+        print(f"  {source.name}: {source.folder}{_some(source, options.dry_run)}")
     return 0
+
+
+def _some(source: PlannedSource, dry_run: bool) -> str:
+    have = 0 if dry_run else len(parts_of(Path(source.folder)))
+    return "" if have in (0, len(source.windows)) else f" ({have} of {len(source.windows)} parts)"
 
 
 def shown(plan: Plan, selection: Selection) -> Iterator[str]:

@@ -17,7 +17,7 @@ import pyarrow.ipc
 from mixtures.candidates import asked_of, forgotten_hashes, heldout_hashes
 from mixtures.caps import grouped
 from mixtures.indexed import indexes_of
-from mixtures.packed import Packed, continued, folder_of, packing_of
+from mixtures.packed import Packed, continued, folder_of, packing_of, parts_of
 from mixtures.packing import measure
 from mixtures.select import used_corpora
 from mixtures.semantic import vectors_of
@@ -248,7 +248,8 @@ def _packed(root: Path, packed: Packed, identity: bytes) -> str:
     folder = folder_of(root, packed.selection)
     if not (folder / "manifest.json").exists():
         return "not packed yet: `assay mix` packs this selection"
-    for part in range(len(packed.windows)):
+    parts = parts_of(folder)
+    for part in sorted(parts):
         with pa.memory_map(str(folder / part_name(part, "arrow"))) as file:
             held = pa.ipc.open_file(file).read_all()["documents"]
         named = held.combine_chunks()
@@ -257,4 +258,9 @@ def _packed(root: Path, packed: Packed, identity: bytes) -> str:
         if len(windows):
             which = f"{windows[0]:,} to {windows[-1]:,}" if len(windows) > 1 else f"{windows[0]:,}"
             return f"packed: window {which} of {packed.windows[part]:,} of {folder}, part {part}"
+    if len(parts) < len(packed.windows):
+        return (
+            f"not packed yet: {len(parts)} of {len(packed.windows)} parts of {folder} are, and not "
+            "its own; `assay mix` with more `--tokens` packs more"
+        )
     return f"packed, and in no window of {folder}: it stands behind the last whole one of its part"

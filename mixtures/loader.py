@@ -22,7 +22,7 @@ from mixtures.order import epoch_order, group_at
 from mixtures.packed import PADDED
 from mixtures.part import Part, Row
 from mixtures.permutation import derive_seed
-from mixtures.plan import Plan, PlannedSource
+from mixtures.plan import Plan, PlannedSource, parts_read
 from mixtures.shard_cache import DamagedShard, ShardCache
 from pipeline import schema
 from pipeline.files import part_name
@@ -68,6 +68,22 @@ class Place:
     epoch: np.ndarray
     part: np.ndarray
     window: np.ndarray  # in that part
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A document in a window."""
+
+    position: int  # of the window in the run
+    source: str
+    epoch: int  # of the source, from 0
+    part: int  # of the packed selection
+    window: int  # of the part
+    begin: int  # its tokens in the window: begin .. end - 1
+    end: int
+    id: str  # hex
+    forgotten: bool  # no token of it counts
+    tokens: np.ndarray
 
 
 class Loader:
@@ -252,15 +268,39 @@ class Loader:
             seen.append((source.name, tuple(name.hex() for name in names if name != PADDED)))
         return seen
 
+    def pieces(self, position: int, count: int) -> Iterator[Piece]:
+        """Every document of these windows, in order."""
+        epochs = self.places(position, count).epoch.tolist()
+        for at, (source, part, opened, window) in enumerate(self._rows(position, count)):
+            if opened is None:
+                continue  # it is damaged and skipped
+            row = opened.row(window)
+            ends = np.append(row.starts[1:], len(row.tokens)).tolist()
+            for begin, end, name in zip(row.starts.tolist(), ends, row.ids, strict=True):
+                if (document := name.tobytes()) != PADDED:
+                    yield Piece(
+                        position=position + at,
+                        source=source.name,
+                        epoch=epochs[at],
+                        part=part,
+                        window=window,
+                        begin=begin,
+                        end=end,
+                        id=document.hex(),
+                        forgotten=document in opened.forgotten,
+                        tokens=row.tokens[begin:end],
+                    )
+
     def positions_of(self, *documents: str, selections: Container[str] | None = None) -> list[int]:
         """Positions whose window holds one of these documents (hex ids), of `selections` or of all:
         a scan of the plan."""
         wanted = pa.array(list(map(bytes.fromhex, documents)), schema.HASH)
+        parts = parts_read(self.plan)
         holders = {
             (index, part, window)
             for index, source in enumerate(self.plan.sources)
             if selections is None or source.selection in selections
-            for part in range(len(source.windows))
+            for part in parts[index]
             for window in self._parts.part(source.folder, part).holders(wanted)
         }
         found: list[int] = []

@@ -42,6 +42,20 @@ def group_at(
     return range(first, min(first + parts_per_group, len(windows))), int(borders[place])
 
 
+def parts_until(count: int, windows: tuple[int, ...], parts_per_group: int, seed: int) -> list[int]:
+    """The parts that the first `count` places of an epoch may be in, ascending."""
+    if count >= sum(windows):
+        return list(range(len(windows)))
+    _, _, borders, order = _groups(windows, parts_per_group, seed)
+    num_groups = int(np.searchsorted(borders, count, side="left")) + 1 if count else 0
+    firsts = (order[:num_groups] * parts_per_group).tolist()
+    return sorted(
+        part
+        for first in firsts
+        for part in range(first, min(first + parts_per_group, len(windows)))
+    )
+
+
 @lru_cache(maxsize=1024)
 def _groups(
     windows: tuple[int, ...], parts_per_group: int, seed: int

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import astuple, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 from mixtures.spec import Mixture
 from mixtures.tokens import tokens_fingerprint
 from pipeline import finished, objects
-from pipeline.files import SUSPECTS, file_hash, read_sealed, unsealed
+from pipeline.files import SUSPECTS, file_hash, part_number, read_sealed, unsealed
 from pipeline.forgotten import listed
 from pipeline.objects import is_url
 
@@ -140,6 +140,28 @@ def read_manifest(folder: str) -> dict[str, Any]:
 def forgotten_of(manifest: dict[str, Any]) -> frozenset[bytes]:
     """Ids of the documents that are masked in the folder of a manifest."""
     return frozenset(map(bytes.fromhex, manifest.get("forgotten", ())))
+
+
+def parts_of(folder: Path) -> set[int]:
+    """The parts that are packed in a folder: those that a run asked for."""
+    found = read_sealed(folder / "manifest.json", strict=True) or {"files": ()}
+    return {part_number(Path(name)) for name in found["files"] if name.startswith("part-")}
+
+
+def require_parts(folder: Path, wanted: Collection[int]) -> None:
+    """Refuse to read parts that can no longer be packed as they were to be.
+
+    Raises:
+        ValueError: some of `wanted` are not packed.
+    """
+    missing = sorted(set(wanted) - parts_of(folder))
+    if missing:
+        raise ValueError(
+            f"{folder}: {len(missing)} of the parts that the run needs were never packed, and "
+            "documents of this selection were forgotten since, so their windows cannot be made as "
+            "they were planned; keep the number of tokens of the run, or start a new run with "
+            "another `seed`"
+        )
 
 
 @contextlib.contextmanager

@@ -17,7 +17,7 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -28,10 +28,10 @@ import pyarrow.compute as pc
 from mixtures.dealing import Documents, deal, selection_hash, units
 from mixtures.edited_tokens import EditedTokens
 from mixtures.layout import PADDING, Layout, lay_out, measured, ordered
-from mixtures.packed import DOCUMENTS, Loss, Packed, Packing, folder_of, read_packed
+from mixtures.packed import DOCUMENTS, Loss, Packed, Packing, folder_of, parts_of, read_packed
 from mixtures.tokens import TokenShards
 from pipeline import finished, schema
-from pipeline.files import file_hash, part_name, replacing, write_sealed
+from pipeline.files import file_hash, part_name, read_sealed, replacing, write_sealed
 from pipeline.tables import write_batch
 
 WINDOWS_PER_BATCH = 256
@@ -88,12 +88,14 @@ def pack(
     packing: Packing,
     state: finished.State = None,
     edits: Sequence[str] = (),
+    wanted: Collection[int] | None = None,
 ) -> Packed:
-    """Write `packed/<selection hash>` of the corpus at `root`, unless it stands.
+    """Write `packed/<selection hash>` of the corpus at `root`, unless it stands; what stands stays.
 
     Args:
         state: of the corpus when it was asked where the documents stand.
         edits: the rules whose edits were made.
+        wanted: parts that a run reads; None: all.
 
     Raises:
         ChangedError: it is in another one.
@@ -108,32 +110,46 @@ def pack(
     folder.parent.mkdir(parents=True, exist_ok=True)
     with open(folder.parent / ".lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # arms of a study may start at once: one packs, all share
-        if (folder / "manifest.json").exists():
-            return read_packed(folder)
+        stands = (folder / "manifest.json").exists()
+        known = read_packed(folder) if stands else packed
+        missing = sorted(set(range(len(parts)) if wanted is None else wanted) - parts_of(folder))
+        if stands and not missing:
+            return known
         shutil.rmtree(attempt, ignore_errors=True)  # of a killed process
         try:
             with finished.unchanged(root, state):
                 shards = TokenShards(root, packing.tokenizer)
                 edited = EditedTokens(root, packing.tokenizer, edits) if edits else None
-                _write(attempt, parts, packed, (shards, edited))
-            os.rename(attempt, folder)
+                place = folder if stands else attempt
+                _write(place, {n: parts[n] for n in missing}, packed, (shards, edited))
+                if not stands:
+                    _write_documents(attempt / DOCUMENTS, parts)
+                _seal(place, packed)
+            if not stands:
+                os.rename(attempt, folder)
         finally:
             shutil.rmtree(attempt, ignore_errors=True)
-    return packed
+    return known
 
 
-def _write(folder: Path, parts: list[Documents], packed: Packed, shards: Shards) -> None:
-    folder.mkdir()
-    for number, part in enumerate(parts):
+def _write(folder: Path, parts: dict[int, Documents], packed: Packed, shards: Shards) -> None:
+    folder.mkdir(exist_ok=True)
+    for number, part in parts.items():
         with replacing(folder / part_name(number, "arrow")) as temporary:
             num = write_part(temporary, part, shards, packed.packing)
         assert num == packed.windows[number], (num, packed.windows[number])
-    _write_documents(folder / DOCUMENTS, parts)
-    files = {
-        path.name: {"bytes": path.stat().st_size, "xxh3": file_hash(path)}
-        for path in sorted(folder.glob("*.arrow"))
-    }
-    write_sealed(folder / "manifest.json", asdict(packed) | {"files": files})
+
+
+def _seal(folder: Path, packed: Packed) -> None:
+    """The manifest, with what is new in the folder; until then a part that was added is not there,
+    and is written again after a kill."""
+    path = folder / "manifest.json"
+    known = read_sealed(path) or asdict(packed) | {"files": {}}
+    for file in sorted(folder.glob("*.arrow")):
+        if file.name not in known["files"]:
+            entry = {"bytes": file.stat().st_size, "xxh3": file_hash(file)}
+            known["files"][file.name] = entry
+    write_sealed(path, known)
 
 
 def _write_documents(path: Path, parts: list[Documents]) -> None:

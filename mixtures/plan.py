@@ -20,8 +20,10 @@ import xxhash
 from mixtures import weighing
 from mixtures.edited import NO_CHANGES, Changes
 from mixtures.epochs import check_epochs, ends_at, epoch_windows
-from mixtures.packed import NO_LOSS, Loss, continued, folder_of, packing_of
+from mixtures.order import parts_until
+from mixtures.packed import NO_LOSS, Loss, Packed, continued, folder_of, packing_of, require_parts
 from mixtures.packing import measure, pack
+from mixtures.permutation import derive_seed
 from mixtures.phases import Phase, ends, num_windows
 from mixtures.schedule import Schedule, make_schedule
 from mixtures.select import Selection, SourceCounts, select
@@ -184,12 +186,17 @@ def plan_selection(mixture: Mixture, selection: Selection, tokens: int, write: b
     if len(phases) > 1:
         realised = {name: number / total for name, number in needed.items()}
     of_documents, of_bytes = weighing.realised(realised, counts)
+    together = {name: _parts_per_group(mixture, packed) for name, packed in measured.items()}
     if write:
         for name, documents in selection.documents.items():
-            if whole[name] is not own[name]:
-                continue
-            state = selection.states[roots[name]]
-            pack(roots[name], documents, packing[name], state, mixture.edits)
+            packed, root = measured[name], roots[name]
+            seed = derive_seed(mixture.seed, packed.selection, 0)
+            parts = parts_until(needed[name], packed.windows, together[name], seed)
+            if whole[name] is own[name]:
+                state = selection.states[root]
+                pack(root, documents, packing[name], state, mixture.edits, parts)
+            else:
+                require_parts(folder_of(root, packed.selection), parts)
     shards = TokenShards(home(next(iter(roots.values()))), selection.tokenizer)
     return Plan(
         tokens=tokens,
@@ -208,7 +215,7 @@ def plan_selection(mixture: Mixture, selection: Selection, tokens: int, write: b
                 folder=str(folder_of(roots[name], measured[name].selection)),
                 selection=measured[name].selection,
                 windows=measured[name].windows,
-                parts_per_group=len(measured[name].windows),
+                parts_per_group=together[name],
                 claimed=counts[name].claimed,
                 copies=counts[name].copies,
                 near=counts[name].near,
@@ -238,6 +245,28 @@ def plan_selection(mixture: Mixture, selection: Selection, tokens: int, write: b
         phases=phases if len(phases) > 1 else (),
         weigh_by=mixture.weigh_by,
     )
+
+
+def _parts_per_group(mixture: Mixture, packed: Packed) -> int:
+    """Whole parts, at least one."""
+    num = len(packed.windows)
+    if mixture.shuffle is None:
+        return num
+    return min(num, max(1, mixture.shuffle // packed.packing.part_tokens))
+
+
+def parts_read(plan: Plan) -> list[list[int]]:
+    """Of each source the packed parts that the run reads."""
+    needed = plan.schedule.windows_until(plan.num_windows).tolist()
+    return [
+        parts_until(
+            count,
+            source.windows,
+            source.parts_per_group,
+            derive_seed(plan.seed, source.selection, 0),
+        )
+        for source, count in zip(plan.sources, needed, strict=True)
+    ]
 
 
 def _ends_at(windows: Callable[[int], int], most: float, mixture: Mixture) -> int | None:

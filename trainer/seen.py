@@ -1,0 +1,182 @@
+"""`assay windows`: which documents a training step sees, and which steps see a document.
+
+The order of a run is a function of its plan, so nothing was recorded: both are worked out, for
+steps that were made and for those to come.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tokenizers
+
+from mixtures.commands import table
+from mixtures.loader import Loader, Piece
+from mixtures.plan import Plan, plan_from_dict
+from pipeline.amounts import counted, parse_amount
+from pipeline.config import ConfigError, check
+from pipeline.corpus import CorpusError
+from pipeline.files import read_json
+from pipeline.seeing.asking import rows
+from pipeline.syntax import SqlError, text_literal
+from trainer.settings import RunSettings, batch_windows
+
+EXAMPLE = """examples:
+  assay windows runs/run --step 1200                      the documents of a step
+  assay windows runs/run --step 1200 --text 80            with what stands in the window of each
+  assay windows runs/run --document 0123456789abcdef0123456789abcdef
+  assay mix mixture.yaml --tokens 2B --json > plan.json
+  assay windows plan.json --batch-tokens 512k --step 1 --json
+
+A document is named by its id, as `assay sql` and `assay inspect` show it. Where it stands in a
+window is told in tokens, from 0; the last token of a window is the first of the next one."""
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="assay windows",
+        description="List the documents of a training step, or the steps of a document.",
+        epilog=EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("plan", type=Path, metavar="PLAN_OR_RUN", help="folder of a run, plan.json")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--step", type=int, help="from 1")
+    what.add_argument("--document", metavar="ID", help="32 hex digits")
+    parser.add_argument("--batch-tokens", help="of a step: for a plan without a run")
+    parser.add_argument("--ranks", type=int, help="default: those of the run")
+    parser.add_argument("--text", type=int, default=0, metavar="N", help="show N characters")
+    parser.add_argument("--json", action="store_true", help="rows as JSON, with all columns")
+    options = parser.parse_args(argv)
+    plan, batch, ranks = _read(options.plan, options.batch_tokens)
+    loader, ranks = Loader(plan), options.ranks or ranks
+    if options.step is not None:
+        first, count = _windows_of(plan, batch, options.step)
+        pieces = list(loader.pieces(first, count))
+    else:
+        pieces = _holding(loader, options.document)
+    told = [_told(plan, piece, batch, ranks) for piece in pieces]
+    _add_origins(plan, told)
+    if options.text:
+        _add_text(plan, told, pieces, options.text)
+    if options.json:
+        print(json.dumps(told, indent=1, ensure_ascii=False))
+        return 0
+    print("\n".join(_shown(told, options.document, options.text)))
+    return 0
+
+
+def _read(path: Path, batch_tokens: str | None) -> tuple[Plan, int, int]:
+    """The plan, windows of a step, and ranks."""
+    file = path / "plan.json" if path.is_dir() else path
+    if not file.exists():
+        raise ConfigError(
+            f"{file} does not exist; name the folder of a run that `assay train` began, or what "
+            "`assay mix --json` printed"
+        )
+    found = read_json(file)
+    found.pop("selection", None)  # which `mix --json` adds
+    plan, record = plan_from_dict(found), file.with_name("run.json")
+    if batch_tokens is not None:
+        return plan, max(1, parse_amount(batch_tokens) // plan.sequence_length), 1
+    if not record.exists():
+        raise ConfigError(f"{file} is a plan without a run: say how large a step is, as in "
+                          "`--batch-tokens 512k`")  # fmt: skip
+    known = read_json(record)
+    settings = check(known["settings"], RunSettings, str(record))
+    return plan, batch_windows(settings, plan.sequence_length), int(known["processes"])
+
+
+def _windows_of(plan: Plan, batch: int, step: int) -> tuple[int, int]:
+    last = -(-plan.num_windows // batch)
+    if not 1 <= step <= last:
+        raise ConfigError(f"step {step}: the run has {counted(last, 'step')}, from 1 to {last:,}")
+    first = (step - 1) * batch
+    return first, min(batch, plan.num_windows - first)
+
+
+def _holding(loader: Loader, document: str) -> list[Piece]:
+    """Every place of a document in the run."""
+    try:
+        name = bytes.fromhex(document)
+    except ValueError:
+        name = b""
+    if len(name) != 16:
+        raise ConfigError(
+            f'--document {document}: not 32 hex digits; `assay sql CORPUS "select id from '
+            "documents where url = '...'\"` has the id of a document"
+        )
+    positions = sorted(set(loader.positions_of(name.hex())))
+    return [p for at in positions for p in loader.pieces(at, 1) if p.id == name.hex()]
+
+
+def _told(plan: Plan, piece: Piece, batch: int, ranks: int) -> dict[str, Any]:
+    step, inside = divmod(piece.position, batch)
+    windows = min(batch, plan.num_windows - step * batch)
+    columns = {name: value for name, value in vars(piece).items() if name != "tokens"}
+    rank = ((inside + 1) * ranks - 1) // windows  # the inverse of trainer.parallel.share
+    return {"step": step + 1, "rank": rank, **columns}
+
+
+def _add_origins(plan: Plan, told: Sequence[dict[str, Any]]) -> None:
+    """Where documents come from, as far as their corpus still says so."""
+    for source in plan.sources:
+        mine = [row for row in told if row["source"] == source.name]
+        names = ", ".join(sorted({text_literal(row["id"]) for row in mine}))
+        found = {}
+        if names:
+            question = f"select id, source, source_id, url from documents where id in ({names})"
+            try:
+                asked = rows(Path(source.folder).parent.parent, question)
+                found = {row["id"]: row for row in asked}
+            except (CorpusError, SqlError, OSError):
+                pass  # it moved, or is being made anew: windows are there, and say enough
+        for row in mine:
+            known = found.get(row["id"], {})
+            row |= {"corpus": source.corpus, "corpus_source": known.get("source"),
+                    "source_id": known.get("source_id"), "url": known.get("url")}  # fmt: skip
+
+
+def _add_text(
+    plan: Plan, told: Sequence[dict[str, Any]], pieces: Sequence[Piece], most: int
+) -> None:
+    """What the model sees: the ids of the window, as text."""
+    tokenizer = tokenizers.Tokenizer.from_file(plan.tokenizer_file)
+    for row, piece in zip(told, pieces, strict=True):
+        ids = piece.tokens[: 4 * most + 8].astype(np.int64).tolist()  # a character is few tokens
+        row["text"] = tokenizer.decode(ids)[:most]
+
+
+def _shown(told: Sequence[dict[str, Any]], document: str | None, text: int) -> Iterable[str]:
+    if not told:
+        yield f"document {document} stands in no window of this run"
+        return
+    steps, windows = ({row[name] for row in told} for name in ("step", "position"))
+    documents = {row["id"] for row in told}
+    yield (
+        f"{counted(len(steps), 'step')}, {counted(len(windows), 'window')}, "
+        f"{counted(len(documents), 'document')}"
+    )
+    head = ("step", "window", "rank", "epoch", "tokens", "document", "source", "url")
+    lines = [head] + [
+        (
+            str(row["step"]),
+            f"{row['position']:,}",
+            str(row["rank"]),
+            str(row["epoch"]),
+            f"{row['begin']} to {row['end'] - 1}",
+            row["id"] + (" (forgotten)" if row["forgotten"] else ""),
+            row["source"] + (f" ({row['corpus_source']})" if row["corpus_source"] else ""),
+            row["url"] or row["source_id"] or "-",
+        )
+        for row in told
+    ]
+    for number, line in enumerate(table(lines)):
+        yield line.rstrip()
+        if text and number:
+            yield f"    {' '.join(told[number - 1]['text'].split())}"
