@@ -15,7 +15,8 @@ from mixture_corpus import Doc, Tiny, write_corpus
 from mixtures import masking
 from mixtures.dealing import deal, units
 from mixtures.layout import POLICIES
-from mixtures.loader import Loader, open_part
+from mixtures.loader import Loader
+from mixtures.open_parts import OpenParts
 from mixtures.packed import PADDED, packing_of
 from mixtures.packing import in_a_row
 from mixtures.plan import Plan, make_plan
@@ -86,7 +87,7 @@ def rows(plan: Plan) -> list[tuple[list[str], list[int], list[bool], np.ndarray]
         place = Loader(plan).places(position, 1)
         batch[int(place.part[0]), int(place.window[0])] = Loader(plan).window(position)
     for (part, window), one in sorted(batch.items(), key=lambda item: item[0]):
-        row = open_part(source.folder, part, plan.sequence_length).row(window)
+        row = OpenParts(plan.sequence_length).part(source.folder, part).row(window)
         assert row.follows is not None
         names = [name.tobytes().hex() for name in row.ids]
         found.append((names, row.starts.tolist(), row.follows.tolist(), one.documents[0]))
