@@ -22,7 +22,7 @@ from pipeline.settings import CorpusSettings
 from pipeline.shards import Shard
 from pipeline.stages import Job
 from pipeline.staleness import make_job
-from pipeline.tokenizer import Encoder, choose_engine, find, save, stands
+from pipeline.tokenizer import Encoder, choose_engine, save, stands
 
 SAMPLE_BYTES = 1_000_000  # of text on which the fast tokenizer must agree with the reference
 SAMPLE_SHARDS = 100
@@ -55,11 +55,11 @@ def plan_job(
     ):
         sample = list(_sample(settings, shards))
         # Apart: both engines and their ids would stay in this process, 80 MB, while workers work.
-        choose = functools.partial(choose_engine, find(settings.tokenizer.file), sample)
+        files = save(encoder, folder)
+        choose = functools.partial(choose_engine, folder / "tokenizer.json", sample)
         choice = forks.apart(choose)
         meanwhile()
         engine = choice()
-        files = save(encoder, folder)
         chosen = {"engine": engine, "documents": len(sample), "sampled": sampled, "files": files}
         write_sealed(folder / "engine.json", chosen)
     return make_job(root, settings, replace(encoder, engine=chosen["engine"]), bound)

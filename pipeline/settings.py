@@ -96,10 +96,19 @@ class Heldout(Settings):
         return self
 
 
-class Tokenizer(Settings):
-    """A tokenizer.json and the explicit policy for the ids around a document."""
+TOKENIZER_FILES = (".json", ".tiktoken", ".model")
 
-    file: str  # path of a tokenizer.json, or a name of pipeline/tokenizer.py NAMES
+
+class Tokenizer(Settings):
+    """A tokenizer and the explicit policy for the ids around a document."""
+
+    # Path of a tokenizer.json, of tiktoken's ranks (.tiktoken) or a SentencePiece model (.model);
+    # or a name of pipeline/tokenizer.py NAMES
+    file: str
+    # Of ranks: how text is split, a name of pipeline/tokenizer_files.py SPLITS or a regular
+    # expression, and control tokens with their ids (default: the published ones, where known)
+    split: str | None = None
+    special: dict[str, int] | None = None
     bos: str | None = None  # token put before each document; none by default
     eos: str | None = "auto"  # token put after each document; auto: the tokenizer's own
 
@@ -335,7 +344,7 @@ def load_corpus(path: str | Path, *, tokenizer_exists: bool = True) -> CorpusSet
         for name, given in settings.decontaminate.sets.items()
     }
     tokenizer = settings.tokenizer
-    if tokenizer.file.endswith(".json"):
+    if tokenizer.file.endswith(TOKENIZER_FILES):
         tokenizer = tokenizer.model_copy(update={"file": resolve(tokenizer.file)})
     urls = settings.urls.model_copy(
         update={
@@ -366,7 +375,7 @@ def load_corpus(path: str | Path, *, tokenizer_exists: bool = True) -> CorpusSet
 def without_tokenizer(path: str | Path, settings: CorpusSettings) -> str:
     """What to say where there is no tokenizer yet; empty where there is."""
     file = settings.tokenizer.file
-    if not file.endswith(".json") or Path(file).exists():
+    if not file.endswith(TOKENIZER_FILES) or Path(file).exists():
         return ""
     return (
         f"{path}: key `tokenizer`: no such file {file}; make one with "

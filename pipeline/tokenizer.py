@@ -1,4 +1,5 @@
-"""Texts to token ids: any HF tokenizer.json, an explicit BOS/EOS policy, one of two engines.
+"""Texts to token ids: any tokenizer.json (others become one: tokenizer_files.py), an explicit
+BOS/EOS policy, one of two engines.
 
 `tokenizers` is the reference; `fastokens` is 15 to 80 times as fast and is used where its ids
 agree on a sample of the corpus (`choose_engine`), so the engine is not part of the hash. The
@@ -35,6 +36,7 @@ from pipeline.tokenizer_engines import (
     is_control_name,
     loaded,
 )
+from pipeline.tokenizer_files import as_json
 
 Offsets = npt.NDArray[np.int64]
 
@@ -101,13 +103,13 @@ class Encoder:
 
 
 def load(settings: Tokenizer, engine: Engine = "tokenizers") -> Encoder:
-    """Read a tokenizer.json and check its policy; `engine` as `choose_engine` found it.
+    """Read a tokenizer and check its policy; `engine` as `choose_engine` found it.
 
     Raises:
         ConfigError: no such file or package, not a tokenizer.json, bos or eos not in it.
     """
     path = find(settings.file)
-    content = path.read_bytes()
+    content = as_json(path.read_bytes(), str(path), settings.split, settings.special)
     try:
         spec = json.loads(content)
         vocabulary = _vocabulary(spec)
@@ -133,7 +135,7 @@ def load(settings: Tokenizer, engine: Engine = "tokenizers") -> Encoder:
 
 
 def find(file: str) -> Path:
-    """Path of a tokenizer.json, or of the one that a name of NAMES stands for."""
+    """Path of a tokenizer, or of the one that a name of NAMES stands for."""
     if file not in NAMES:
         path = Path(file)
         if path.is_file():
