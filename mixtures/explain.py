@@ -25,7 +25,7 @@ from mixtures.sources import Cap
 from mixtures.spec import Mixture, load_mixture, sources_of
 from mixtures.staying import Staying, stay
 from mixtures.tokens import tokenizer_of
-from mixtures.walk import Walk, contained_of, pairs_of, walk
+from mixtures.walk import Walk, contained_of, pairs_of, walks
 from pipeline.amounts import counted
 from pipeline.config import ConfigError
 from pipeline.files import part_name
@@ -110,10 +110,10 @@ def _fate(mixture: Mixture, names: list[str], row: Row) -> Iterator[str]:
     """In or out, and why, first; then what is known beyond it."""
     roots = used_corpora(mixture)
     corpora = [Path(folder) for folder in mixture.corpora.values()]
-    walked = walk(mixture, roots)
-    here = pc.is_in(walked.rows["corpus"], value_set=pa.array(names))
-    (places,) = np.nonzero(np.asarray(pc.and_(pc.equal(walked.rows["id"], row["id"]), here)))
-    if not len(places):
+    found = [(w, at) for w in walks(mixture, roots) for at in _places(w, names, row)]
+    for walked, at in found:
+        yield from _fate_in(mixture, walked, roots, at)
+    if not found:
         content = row["content_hash"]
         if content in heldout_hashes(corpora).to_pylist():
             yield "out: held out, no mixture trains on it"
@@ -121,8 +121,17 @@ def _fate(mixture: Mixture, names: list[str], row: Row) -> Iterator[str]:
             yield "out: one of its corpora was told to forget this text"
         else:
             yield "out: no source selects it"
-        return
-    at = int(places[0])
+
+
+def _places(walked: Walk, names: list[str], row: Row) -> list[int]:
+    """Where a document stands among those that the sources of a walk select."""
+    mine = pa.array(np.isin(walked.owner, walked.sources))
+    here = pc.and_(pc.is_in(walked.rows["corpus"], value_set=pa.array(names)), mine)
+    (places,) = np.nonzero(np.asarray(pc.and_(pc.equal(walked.rows["id"], row["id"]), here)))
+    return [int(at) for at in places[:1]]
+
+
+def _fate_in(mixture: Mixture, walked: Walk, roots: dict[str, Path], at: int) -> Iterator[str]:
     name = list(mixture.sources)[walked.owner[at]]
     if walked.indexed[at]:
         yield "out: a copy of a document in an index of `not_in`"
@@ -149,6 +158,8 @@ def _before(mixture: Mixture, walked: Walk, stays: int, at: int) -> str:
     """The document that stays in the place of another, and what put it first."""
     row = walked.rows.slice(stays, 1).to_pylist()[0]
     told = f"{row['id']} (corpus {row['corpus']}, source {row['source']}), which comes first"
+    if walked.owner[stays] not in walked.sources:
+        return f"{told}: an earlier phase reads it"
     for key, expression in enumerate(mixture.prefer):
         ours, theirs = (walked.rows[f"prefer_{key}"][n].as_py() for n in (at, stays))
         if ours != theirs:

@@ -8,6 +8,7 @@ is within k windows of what was asked for.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import Field
@@ -81,6 +82,32 @@ def shares_in(phase: Phase, own: Mapping[str, float]) -> dict[str, float]:
         return dict(own)
     total = sum(phase.weights.values())
     return {name: phase.weights[name] / total for name in own}
+
+
+@dataclass(frozen=True)
+class Generation:
+    """The sources that one phase is the first to read, by their numbers in the mixture."""
+
+    new: tuple[int, ...]
+    beside: tuple[int, ...]  # those of earlier phases that some phase reads together with these
+
+
+def generations(phases: Sequence[Phase], own: Mapping[str, float]) -> list[Generation]:
+    """The sources in the order in which a run begins to read them.
+
+    What a source selects must not depend on those that come in later, or a run could not go on
+    when it gets another one. So each generation takes what is left beside the earlier ones.
+    """
+    weights = [list(shares_in(phase, own).values()) for phase in phases] or [list(own.values())]
+    begun: list[int] = []
+    found = []
+    for shares in weights:
+        new = [at for at, share in enumerate(shares) if share and at not in begun]
+        together = [w for w in weights if any(w[at] for at in new)]
+        beside = [at for at in begun if any(w[at] for w in together)]
+        found += [Generation(tuple(new), tuple(beside))] if new else []
+        begun += new
+    return found
 
 
 def num_windows(tokens: int, sequence_length: int) -> int:

@@ -18,7 +18,7 @@ from mixtures.edited import Changes
 from mixtures.spec import Mixture
 from mixtures.staying import stay
 from mixtures.tokens import tokenizer_of
-from mixtures.walk import Overlap, walk
+from mixtures.walk import Overlap, source_walks, walks
 from pipeline import finished
 from pipeline.config import ConfigError
 
@@ -109,9 +109,11 @@ def _select(
     mixture: Mixture, roots: dict[str, Path], states: dict[Path, finished.State]
 ) -> Selection:
     tokenizer = tokenizer_of(list(roots.values()), mixture.tokenizer)
-    walked = walk(mixture, roots)
+    all_walked = walks(mixture, roots)
+    walk_of = source_walks(all_walked)
     documents, counts = {}, []
     for at, (name, source) in enumerate(mixture.sources.items()):
+        walked = walk_of[at]
         mine = walked.owner == at
         staying = stay(mixture, name, walked, roots[source.corpus], tokenizer)
         chosen = documents[name] = staying.standing()
@@ -138,9 +140,9 @@ def _select(
         tokenizer=tokenizer,
         documents=documents,
         counts=tuple(counts),
-        heldout=sum(f.heldout for f in walked.found),
-        overlap=walked.overlap,
-        overlaps=walked.overlaps,
-        unclaimed=tuple(row for f in walked.found for row in f.unclaimed),
+        heldout=sum(f.heldout for f in all_walked[0].found),
+        overlap=sum(walked.overlap for walked in all_walked),
+        overlaps=tuple(found for walked in all_walked for found in walked.overlaps),
+        unclaimed=tuple(row for f in all_walked[0].found for row in f.unclaimed),
         states=states,
     )

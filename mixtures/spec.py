@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import Field, PrivateAttr, StringConstraints, field_validator, model_validator
 
 from mixtures.copies import split_direction
-from mixtures.phases import Phase, fit
+from mixtures.phases import Generation, Phase, fit, generations
 from mixtures.sources import Source, require_predicate
 from pipeline import copy_index, finished, store
 from pipeline.amounts import Amount
@@ -103,8 +103,7 @@ class Mixture(Settings):
 
     @model_validator(mode="after")
     def _phases_fit(self) -> Mixture:
-        own = {name: source.weight for name, source in self.sources.items()}
-        fit(self.phases, own, self.sequence_length)
+        fit(self.phases, self._own(), self.sequence_length)
         of_the_run = [f"`epochs` of source {n!r}" for n, s in self.sources.items() if s.epochs]
         of_the_run += ["`short: unimax`"] if self.short != "error" else []
         if self.phases and of_the_run:
@@ -133,6 +132,13 @@ class Mixture(Settings):
     def told(self, message: object) -> str:
         """A message about this mixture, with its file before it."""
         return f"{self._file}: {message}" if self._file else str(message)
+
+    def generations(self) -> list[Generation]:
+        """The sources in the order in which phases begin to read them."""
+        return generations(self.phases, self._own())
+
+    def _own(self) -> dict[str, float]:
+        return {name: source.weight for name, source in self.sources.items()}
 
     def weights(self) -> dict[str, float]:
         """Requested share of each source; they sum to 1."""

@@ -1,12 +1,15 @@
 """The documents that the sources of a mixture select, held against each other.
 
+Sources that a later phase is the first to read take what is left beside the earlier ones that it
+reads too; beside one that it reads no more they may take the same documents again.
+
 `candidates` asks the corpora, `copies` decides which copy of a text stays.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +27,7 @@ from mixtures.copies import (
     without_near,
 )
 from mixtures.indexed import copies_of_indexed, indexes_of, near_indexed
+from mixtures.phases import Generation
 from mixtures.semantic import without_semantic
 from mixtures.spec import Mixture
 from pipeline.amounts import counted
@@ -44,9 +48,12 @@ class Overlap:
 
 @dataclass(frozen=True)
 class Walk:
-    """All documents that some source selects, walked in `prefer` order: columns of equal length."""
+    """The documents of sources that begin together, walked in `prefer` order: columns of equal
+    length."""
 
-    rows: pa.Table  # of `Candidates`, of all corpora
+    sources: tuple[int, ...]  # numbers of those that get documents here
+    # Of `Candidates`, of all corpora: what these select, and what the earlier ones beside them kept
+    rows: pa.Table
     owner: np.ndarray  # int64: number of the source that has the document
     order: np.ndarray  # int64: row numbers, the most preferred first
     indexed: np.ndarray  # bool: it is a copy of a document in an index of `not_in`
@@ -59,8 +66,9 @@ class Walk:
     going: dict[str, dict[str, repeats.Going]]  # corpus, edits -> places that become edits
 
 
-def walk(mixture: Mixture, roots: dict[str, Path]) -> Walk:
-    """Which documents the sources of a mixture get, and which copies of them stay.
+def walks(mixture: Mixture, roots: dict[str, Path]) -> list[Walk]:
+    """Which documents the sources of a mixture get, and which copies of them stay: a walk for all
+    sources, or with phases one for each phase that begins to read some.
 
     Raises:
         ConfigError: a predicate is NULL for some document, or two sources select one document.
@@ -70,9 +78,39 @@ def walk(mixture: Mixture, roots: dict[str, Path]) -> Walk:
     found = tuple(candidates(mixture, name, excluded, forgotten) for name in roots)
     rows = pa.concat_tables([f.rows for f in found], promote_options="permissive").combine_chunks()
     claims = _claims(mixture, rows)
-    overlap, overlaps = _overlap(mixture, claims, rows)
-    owner = claims.argmax(axis=0) if rows.num_rows else np.zeros(0, np.int64)
+    walked: list[Walk] = []
+    for generation in mixture.generations():
+        overlaps = _overlap(mixture, claims, generation, rows)
+        here = np.asarray(claims[[*generation.beside, *generation.new]].any(axis=0))
+        some = rows if here.all() else rows.filter(pa.array(here))
+        walk = _walk(mixture, roots, found, some, claims[:, here], generation, overlaps)
+        walked.append(walk)
+        kept = np.zeros(len(here), bool)
+        kept[here] = walk.kept  # what they left out is not there for later ones
+        claims[list(generation.new)] &= kept
+    return walked
+
+
+def source_walks(walked: Iterable[Walk]) -> dict[int, Walk]:
+    """The walk of each source, by its number."""
+    return {at: walk for walk in walked for at in walk.sources}
+
+
+def _walk(
+    mixture: Mixture,
+    roots: dict[str, Path],
+    found: tuple[Candidates, ...],
+    rows: pa.Table,
+    claims: np.ndarray,
+    generation: Generation,
+    overlaps: tuple[int, tuple[Overlap, ...]],
+) -> Walk:
+    sources = np.array([*generation.beside, *generation.new])
+    place = claims[sources].argmax(axis=0) if rows.num_rows else np.zeros(0, np.int64)
+    owner = sources[place]
     order = preferred_order(rows, mixture.prefer)
+    later = place >= len(generation.beside)
+    order = order[np.argsort(later[order], kind="stable")]
     indexes = indexes_of(mixture)
     indexed = copies_of_indexed(rows, mixture.unique, indexes)
     first = first_of_each(rows["copy"], order) & ~indexed
@@ -88,7 +126,9 @@ def walk(mixture: Mixture, roots: dict[str, Path]) -> Walk:
     if mixture.unique == "semantic":
         kept = without_semantic(mixture, roots, rows, distinct, order)
     going = _going(mixture, roots, rows.filter(pa.array(kept)))
-    return Walk(rows, owner, order, indexed, first, distinct, kept, found, overlap, overlaps, going)
+    return Walk(
+        generation.new, rows, owner, order, indexed, first, distinct, kept, found, *overlaps, going
+    )
 
 
 def _going(
@@ -128,22 +168,25 @@ def _claims(mixture: Mixture, rows: pa.Table) -> np.ndarray:
 
 
 def _overlap(
-    mixture: Mixture, claims: np.ndarray, rows: pa.Table
+    mixture: Mixture, claims: np.ndarray, generation: Generation, rows: pa.Table
 ) -> tuple[int, tuple[Overlap, ...]]:
-    (twice,) = np.nonzero(claims.sum(axis=0) > 1)
+    """The documents that two of the sources want which are read together."""
+    names, together = list(mixture.sources), sorted((*generation.new, *generation.beside))
+    new = claims[list(generation.new)].sum(axis=0)
+    beside = claims[list(generation.beside)].any(axis=0)
+    (twice,) = np.nonzero((new > 0) & (new + beside > 1))
     if len(twice) and mixture.overlap == "error":
-        names = [
-            name for name, claim in zip(mixture.sources, claims[:, twice[0]], strict=True) if claim
-        ]
+        claiming = [names[at] for at in together if claims[at, twice[0]]]
         raise ConfigError(
             f"{counted(len(twice), 'document')} selected by more than one source, for instance "
-            f"{rows['id'][int(twice[0])].as_py()} by {' and '.join(names)}; make their `where` "
+            f"{rows['id'][int(twice[0])].as_py()} by {' and '.join(claiming)}; make their `where` "
             "exclude each other, or give them to the first with `overlap: first`"
         )
     shared, sizes = claims[:, twice], np.asarray(rows["num_bytes"])[twice]
     found = []
-    for (one, first), (other, second) in itertools.combinations(enumerate(mixture.sources), 2):
+    for one, other in itertools.combinations(together, 2):
         both = shared[one] & shared[other]
         if both.any():
-            found.append(Overlap((first, second), int(both.sum()), int(sizes[both].sum())))
+            pair = names[one], names[other]
+            found.append(Overlap(pair, int(both.sum()), int(sizes[both].sum())))
     return len(twice), tuple(found)

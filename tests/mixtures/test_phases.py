@@ -19,6 +19,8 @@ from mixtures.loader import Loader
 from mixtures.phases import Phase, ends
 from mixtures.plan import Plan, PlannedSource, make_plan, plan_from_dict
 from mixtures.schedule import Schedule, make_schedule
+from mixtures.select import select
+from mixtures.spec import load_mixture
 from pipeline.config import ConfigError
 
 WEIGHTS = st.lists(st.integers(0, 9), min_size=3, max_size=3).filter(any)
@@ -147,7 +149,10 @@ def write(root: Path, phases: Any = None, sources: dict[str, Any] = SOURCES) -> 
     return path
 
 
-TWO = [{"until": 800}, {"until": 1_600, "weights": {"english": 1, "chinese": 3}}]
+TWO: list[dict[str, Any]] = [
+    {"until": 800},
+    {"until": 1_600, "weights": {"english": 1, "chinese": 3}},
+]
 
 
 def test_a_plan_records_windows_shares_and_epochs(tmp_path: Path) -> None:
@@ -166,8 +171,9 @@ def test_a_plan_records_windows_shares_and_epochs(tmp_path: Path) -> None:
 
 def test_fingerprints_of_phases(tmp_path: Path) -> None:
     none = make_plan(write(tmp_path), 1_600, pack=False).fingerprint
-    for one in ([{}], [{"until": 1_600}], [{"weights": {"chinese": 1, "english": 3}}]):
-        plan = make_plan(write(tmp_path, phases=one), 1_600, pack=False)
+    same: list[Any] = [{}, {"until": 1_600}, {"weights": {"chinese": 1, "english": 3}}]
+    for one in same:
+        plan = make_plan(write(tmp_path, phases=[one]), 1_600, pack=False)
         assert (plan.fingerprint, plan.phases) == (none, ())
     two = make_plan(write(tmp_path, phases=TWO), 1_600, pack=False).fingerprint
     longer = [TWO[0], TWO[1] | {"until": 2_400}]
@@ -275,3 +281,68 @@ def test_mix_shows_phases(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
         f"1 0 to 49 800 english 75.00 % 76.00 % 608 0.00 to {first[0] / windows[0]:.2f}"
     )
     assert lines[at + 4].startswith("2 50 to 99 1,600 chinese 75.00 % 74.00 % 592 ")
+
+
+# --- sources that come in later -------------------------------------------------------------------
+
+LATER: list[dict[str, Any]] = [
+    {"until": 800, "weights": {"english": 3, "chinese": 1, "new": 0}},
+    {"weights": {"english": 0, "chinese": 1, "new": 1}},
+]
+COPIES = [*DOCS, *(Doc(doc.text, "en", "qa", 0.9) for doc in DOCS[28:34])]
+COPIES += [Doc(f"{'new ' * n}text", "en", "qa") for n in range(12)]
+
+
+def selected(root: Path, phases: Any = None, **sources: Any) -> dict[str, list[int]]:
+    """Numbers of the documents that each source gets."""
+    tiny = Tiny(COPIES, pairs=[(0, 1), (2, 3)])
+    if not (root / "web").exists():
+        write_corpus(root / "web", tiny)
+    path = write(root, phases, sources)
+    path.write_text(f'{path.read_text("utf-8")}\nprefer: ["quality.score desc"]\n', "utf-8")
+    found = select(load_mixture(path))
+    return {name: tiny.numbers(documents.id) for name, documents in found.documents.items()}
+
+
+def test_a_changed_predicate_is_a_source_of_its_own(tmp_path: Path) -> None:
+    """What it selects may have been seen; what the others have stays theirs."""
+    web = {name: s | {"where": s["where"] + " and source = 'web'"} for name, s in SOURCES.items()}
+    new = {"from": "web", "where": "lang = 'en'", "weight": 0}
+    before = selected(tmp_path, **web)
+    assert (before["english"], before["chinese"]) == ([0, 2, *range(4, 30)], [*range(30, 60)])
+    after = selected(tmp_path, LATER, **web, new=new)
+    # 60 and 61 are better copies of 28 and 29; 62 to 65 are copies of what `chinese` has
+    assert after == before | {"new": [0, 2, *range(4, 28), 60, 61, *range(66, 78)]}
+    with pytest.raises(ConfigError, match="30 documents selected by more than one source"):
+        selected(tmp_path, **web, new=new | {"weight": 1})
+    together = [LATER[0], {"weights": {"english": 1, "chinese": 1, "new": 1}}]
+    with pytest.raises(ConfigError, match="28 documents selected by .* by english and new"):
+        selected(tmp_path, together, **web, new=new)
+
+
+def test_a_later_source_takes_what_is_left(tmp_path: Path) -> None:
+    """With `prefer` it has the better copies, and would take them from a run that read others."""
+    web = {name: s | {"where": s["where"] + " and source = 'web'"} for name, s in SOURCES.items()}
+    new = {"from": "web", "where": "source = 'qa'"}
+    before = selected(tmp_path, **web)
+    assert selected(tmp_path, **web, new=new)["chinese"] == [*range(34, 60)]
+    late = [LATER[0], {"weights": {"english": 0, "chinese": 1, "new": 1}}]
+    assert selected(tmp_path, late, **web, new=new) == before | {"new": [60, 61, *range(66, 78)]}
+
+
+@given(st.data())
+@settings(max_examples=10, deadline=None)
+def test_what_a_run_has_read_does_not_depend_on_later_sources(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    root = tmp_path_factory.mktemp("later")
+    web = {name: s | {"where": s["where"] + " and source = 'web'"} for name, s in SOURCES.items()}
+    modulus = data.draw(st.integers(1, 4))
+    new: dict[str, Any] = {"from": "web", "where": f"num_bytes % {modulus} = 0", "max_epochs": 99}
+    weights = data.draw(st.lists(st.integers(0, 2), min_size=2, max_size=2))
+    if any(weights):  # read beside it, and so nothing of theirs
+        new["where"] += " and source = 'qa'"
+    phases = [LATER[0], {"weights": dict(zip(SOURCES, weights, strict=True)) | {"new": 1}}]
+    before = selected(root, **web)
+    after = selected(root, phases, **web, new=new)
+    assert {name: after[name] for name in before} == before
