@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import random
 import subprocess
-import sys
 from pathlib import Path
+
+import ready_assay
 
 ADJECTIVES = (
     "amber broken careful distant early faithful gentle hollow idle jagged kindly lonely narrow "
@@ -78,8 +79,7 @@ def _lines(rows: list[dict[str, str]] | list[dict[str, str | None]]) -> bytes:
 
 def assay(*arguments: str | Path, check: bool = True) -> subprocess.CompletedProcess[str]:
     """Run the command in a process of its own, as a user does."""
-    command = [sys.executable, "-m", "trainer.cli", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = ready_assay.run(*map(str, arguments))
     assert not check or done.returncode == 0, f"{arguments}\n{done.stdout}\n{done.stderr}"
     return done
 
