@@ -104,7 +104,7 @@ def _become(
 if __name__ == "__main__":
     heap.settle()
     import mixtures.commands  # noqa: F401 (as the two below: for the children)
-    import pipeline.launch  # noqa: F401
+    import pipeline.launch
     import pipeline.warm  # noqa: F401
     from trainer import cli
 
