@@ -7,7 +7,9 @@ asked of a fresh interpreter.
 from __future__ import annotations
 
 import ast
+import functools
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Collection
@@ -15,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from pipeline import heap
 from trainer.cli import VERBS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -40,13 +43,19 @@ MODULES = {  # dotted name -> file
 }
 
 
+@functools.cache
+def imports_in(path: Path) -> list[ast.Import | ast.ImportFrom]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+
+
 def imported(path: Path) -> set[str]:
     """Top-level names that a file imports, anywhere in it."""
     names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in imports_in(path):
         if isinstance(node, ast.Import):
             names |= {alias.name.split(".")[0] for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
+        else:
             assert node.level == 0, f"{path}:{node.lineno}: relative import; name the package"
             assert node.module is not None
             names.add(node.module.split(".")[0])
@@ -78,28 +87,61 @@ def test_the_check_sees_imports_inside_functions(tmp_path: Path) -> None:
     assert imported(path) == {"torch", "apache_beam"}
 
 
+IMPORT_EACH = """
+import importlib, json, os, sys
+modules, names, before = map(json.loads, sys.argv[1:])
+for name in before:
+    importlib.import_module(name)
+assert not [name for name in names if name in sys.modules], names
+for module in modules:
+    child = os.fork()
+    if child == 0:
+        importlib.import_module(module)
+        print(json.dumps([module, [name for name in names if name in sys.modules]]))
+        sys.exit()
+    if os.waitpid(child, 0)[1]:
+        sys.exit(f"import {module} failed")
+"""
+# What most verbs load, and no framework is in it: loaded once, not once for each verb.
+SHARED = ("mixtures.commands", "pipeline.prepare")
+
+
 def loaded(module: str, names: Collection[str] = FRAMEWORKS) -> list[str]:
     """Which of these a fresh interpreter holds after `import module`."""
-    code = (
-        f"import sys, json, importlib; importlib.import_module({module!r}); "
-        f"print(json.dumps([n for n in {sorted(names)!r} if n in sys.modules]))"
-    )
-    result = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert result.returncode == 0, f"import {module} failed:\n{result.stderr}"
-    frameworks: list[str] = json.loads(result.stdout)
-    return frameworks
+    return loaded_by_each([module], names)[module]
 
 
-@pytest.mark.parametrize(
-    "module", sorted({"trainer.cli"} | {target.split(":")[0] for target, _ in VERBS.values()})
-)
-def test_importing_a_verb_loads_no_framework_of_the_other_side(module: str) -> None:
-    allowed = {"trainer": {"torch"}}.get(module.split(".")[0], set())
-    if module == "trainer.cli":
-        allowed = set()  # `assay --help` answers at once
-    assert set(loaded(module)) <= allowed
+def loaded_by_each(
+    modules: Collection[str], names: Collection[str], before: Collection[str] = ()
+) -> dict[str, list[str]]:
+    """Which of these names are there after `import module`, for each: in a fork of its own, of an
+    interpreter that has loaded `before`, and none of these names by it."""
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            IMPORT_EACH,
+            *(json.dumps(sorted(x)) for x in (modules, names, before)),
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | heap.ENVIRONMENT,  # no thread of a library holds a lock while it forks
+    )
+    assert done.returncode == 0, done.stderr
+    return dict(json.loads(line) for line in done.stdout.splitlines())
+
+
+def test_importing_a_verb_loads_no_framework_of_the_other_side() -> None:
+    modules = {"trainer.cli"} | {target.split(":")[0] for target, _ in VERBS.values()}
+    found = loaded_by_each(modules, FRAMEWORKS, SHARED)
+    assert found.keys() == modules
+    for module, frameworks in found.items():
+        allowed = {"torch"} if module.startswith("trainer.") else set()
+        if module == "trainer.cli":
+            allowed = set()  # `assay --help` answers at once
+        assert set(frameworks) <= allowed, module
 
 
 @pytest.mark.parametrize("module", ["pipeline.sql", "mixtures.questions", "pipeline.sql_commands"])
@@ -133,9 +175,9 @@ def test_no_module_leads_to_both_frameworks() -> None:
 def own_imports(path: Path) -> set[str]:
     """Modules of the project that a file imports; `from package import module` counts as both."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in imports_in(path):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+        elif node.module is not None:
             found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
     return found & MODULES.keys()
