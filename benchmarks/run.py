@@ -1,7 +1,7 @@
 """Figures of this machine: `make bench`, or a part of it by name.
 
     python benchmarks/run.py [--smoke] [kernels] [signals] [extraction] [cut] [road] [loader]
-                             [packing] [dedup]
+                             [packing] [mixtures] [dedup]
 
 Text: $ASSAY_CORPUS (a folder with *-en.jsonl.gz, *-zh.jsonl.gz and *.warc.gz) where it is set, else
 the data of the quickstart. Compare by CPU second: wall time moves with the neighbours.
@@ -34,6 +34,7 @@ BENCHMARKS: dict[str, str] = {
     "road": "road:road",
     "loader": "loader:loader",
     "packing": "packing:packing",
+    "mixtures": "mixture_error:main",
     "dedup": "dedup_scale:scale",
 }
 NEEDS = {"loader": "road", "packing": "road"}  # they read the corpus that the road left

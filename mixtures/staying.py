@@ -135,9 +135,10 @@ def _nothing(name: str, source: Source, found: Capped) -> str:
     said += f"{found.documents:,}, of {counted(found.values, 'value')}; "
     share = source.cap.max_share
     if share is not None and share * found.values < 1:
+        raised = f"raise `max_share` to more than {1 / found.values:.2g}, " * (found.values > 1)
         return said + (
-            f"they cannot have at most {share:g} each of what stays, so raise `max_share` to more "
-            f"than {1 / found.values:.2g}, or widen `where`"
+            f"they cannot have at most {share:g} each of what stays, so {raised}cap by another "
+            "column, or widen `where`"
         )
     return said + (
         f"none is as short as the {counted(found.limit or 0, 'token')} that a value may have, so "

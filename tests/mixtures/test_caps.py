@@ -236,7 +236,7 @@ def test_nothing_left_is_an_error_with_its_remedy(tmp_path: Path) -> None:
     assert str(error.value).endswith(
         "source 'all' has no document left: its cap by `domain` leaves nothing of 32, of 3 values; "
         "they cannot have at most 0.3 each of what stays, so raise `max_share` to more than 0.33, "
-        "or widen `where`"
+        "cap by another column, or widen `where`"
     )
     with pytest.raises(ConfigError, match="none is as short as the 2 tokens that a value may have"):
         choose(tmp_path, cap={"by": "domain", "max_tokens": 2}, **here)
