@@ -5,7 +5,8 @@
 A detector is a column between 0 and 1 of a signal group of `GROUPS`. Printed of each, at its
 threshold and as AUC (the chance that a positive text scores above a human one of its language):
 
-    written    recall on benchmarks/data/written.jsonl, by kind, language and genre
+    written    recall on benchmarks/data/written.jsonl and written_second.jsonl, by kind, language
+               and genre; no cut was chosen on the second set
     human      false alarms on what people wrote, by genre and source, of documents as they are and
                of pieces as long as the written texts
     labelled   the share flagged of what its makers labelled as unsound, and of the rest
@@ -38,7 +39,8 @@ from filters.segments import Texts
 from filters.shipped import CATEGORIES
 from filters.signals import GROUPS
 
-WRITTEN = Path(__file__).parent / "data" / "written.jsonl"
+DATA = Path(__file__).parent / "data"
+WRITTEN = {"first": DATA / "written.jsonl", "second": DATA / "written_second.jsonl"}
 # The score from which a text counts as found. Each category of `unsafe` has that of the whole.
 THRESHOLDS: dict[str, float] = {signal: cut for signal, (cut, _) in CUTS.items()} | {
     f"unsafe.{name}": CUTS["unsafe.score"][0] for name in CATEGORIES
@@ -146,12 +148,17 @@ def _known(language: str) -> str:
 
 
 def written(ground: Ground, groups: Sequence[str]) -> None:
-    texts = [json.loads(line) for line in WRITTEN.read_text(encoding="utf-8").splitlines()]
+    texts = [
+        {"set": name, **json.loads(line)}
+        for name, path in WRITTEN.items()
+        for line in path.read_text(encoding="utf-8").splitlines()
+    ]
     _, scores = measure([normalize(text["text"])[0] for text in texts], groups)
-    kinds = by((text["kind"], text["language"], text["genre"]) for text in texts)
-    per_detector("Written texts, by genre", kinds, scores, "kind lang genre")
+    kinds = by((text["set"], text["kind"], text["language"], text["genre"]) for text in texts)
+    per_detector("Written texts, by genre", kinds, scores, "set kind lang genre")
     rows: Rows = []
-    for (kind, language), at in by((text["kind"], text["language"]) for text in texts).items():
+    wholes = by((text["set"], text["kind"], text["language"]) for text in texts)
+    for (given, kind, language), at in wholes.items():
         for name in scores:
             flagged = float((scores[name][at] >= THRESHOLDS[name]).mean())
             others = ground.of(language, name)
@@ -161,11 +168,11 @@ def written(ground: Ground, groups: Sequence[str]) -> None:
                 for share in (ALARMS if len(others) else ())
             ]
             area = auc(scores[name][at], others)
-            rows.append((name, kind, language, flagged, alarms, *at_alarms, area))
+            rows.append((name, given, kind, language, flagged, alarms, *at_alarms, area))
     table(
         "Written texts against human pieces",
         (
-            *("detector", "kind", "lang", "recall", "human pieces flagged"),
+            *("detector", "set", "kind", "lang", "recall", "human pieces flagged"),
             *(f"recall where {share:.0%} of them are" for share in ALARMS),
             "AUC",
         ),

@@ -31,6 +31,7 @@ from filters import (
     markup,
     privacy,
     repeats,
+    spun,
     unsafe,
 )
 from filters.addresses import SUFFIXES_FILE
@@ -96,5 +97,11 @@ GROUPS: dict[str, Group] = {
     "unsafe": Group(unsafe.measure, unsafe.COLUMNS, ("filters.unsafe",), UNSAFE_FILES),
     "ads": Group(ads.measure, ads.COLUMNS, ("filters.ads",), AD_FILES),
     "copied": Group(copied.measure, copied.COLUMNS, ("filters.copied",), AD_FILES),
+    "spun": Group(
+        spun.measure,
+        spun.COLUMNS,
+        ("filters.spun",),
+        ("words/synonyms.tsv", "words/han_words.tsv", SIMPLIFIED),
+    ),
     "hosts": Group(hosts.measure, hosts.COLUMNS, ("filters.hosts",), (SUFFIXES_FILE,), ("domain",)),
 }

@@ -171,7 +171,7 @@ def weigh_style(
                 weight = trie.weights[state]
                 total += weight
                 if weight > best[MOST - 1]:
-                    _show(shown[text], best, trie.rows[state], weight)
+                    show_heaviest(shown[text], best, trie.rows[state], weight)
                 after += 1
         sums[text] = total
     return sums, shown
@@ -194,7 +194,9 @@ def _slot(key: int, size: int) -> int:
 
 
 @inner_kernel
-def _show(shown: Numbers, best: npt.NDArray[np.float32], row: int, weight: np.float32) -> None:
+def show_heaviest(
+    shown: Numbers, best: npt.NDArray[np.float32], row: int, weight: np.float32
+) -> None:
     """Put a row where its weight belongs, heaviest first, unless it is there."""
     for place in range(MOST):
         if shown[place] == row:

@@ -75,7 +75,7 @@ class Rule:
 WITHOUT_RULES = ("code",)
 # Signal groups that are rules for prose by themselves: of code they say nothing. An identifier is
 # no word of an advertisement, a table of bytes no broken text.
-PROSE_GROUPS = ("ads", "broken", "copied", "generated", "unsafe")
+PROSE_GROUPS = ("ads", "broken", "copied", "generated", "spun", "unsafe")
 SHORT_KINDS = ("qa", "forum", "dialogue")
 LENGTHS = (
     *("num_chars", "gopher.num_words", "c4.num_sentences", "c4.sentences_after"),

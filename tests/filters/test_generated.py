@@ -141,3 +141,16 @@ def test_shape_of_a_page() -> None:
         abs=1e-6,
     )
     assert shapes[1]["evenness"] == shapes[2]["burstiness"] == USUAL
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("zh", "本文由机器翻译，仅供参考。"),
+        ("en", "This page was machine-translated. The English text is the binding one."),
+    ],
+)
+def test_a_page_that_says_that_a_machine_translated_it(language: str, text: str) -> None:
+    found = measure(Texts(pa.array([text])), {"lang": pa.array([language])})
+    assert np.asarray(found["num_leftovers"]).tolist() == [1]
+    assert found["score"].to_pylist() == pytest.approx([LEFTOVER])
