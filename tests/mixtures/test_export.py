@@ -149,7 +149,11 @@ def test_mds_begins_a_new_shard_when_one_is_full(tmp_path: Path) -> None:
     assert np.array_equal(read_mds(tmp_path), np.concatenate(batches))
 
 
-def test_parquet(mixture: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("policy", ["concat", "best_fit", "buckets"])
+def test_parquet(mixture: Path, tmp_path: Path, policy: str) -> None:
+    text = mixture.read_text()
+    mixture = mixture.with_name(f"{policy}.yaml")
+    mixture.write_text(f"packing: {policy}\n{text}")
     export(mixture, "parquet", tmp_path / "out", 20_000)
     table = pq.read_table(tmp_path / "out" / "train-00000.parquet")
     tokens, starts = windows(mixture, 20_000)

@@ -12,6 +12,7 @@ from mixture_corpus import Doc, Tiny, write_corpus
 
 from mixtures import masking
 from mixtures.commands import mix
+from mixtures.layout import POLICIES
 from mixtures.loader import Loader
 from mixtures.packed import read_packed, require_whole
 from mixtures.plan import Plan, make_plan
@@ -27,11 +28,12 @@ GONE = (3, 4, 40)
 TOKENS = 2_400
 
 
-@pytest.fixture
-def mixture(tmp_path: Path) -> Path:
+@pytest.fixture(params=sorted(POLICIES))
+def mixture(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     write_corpus(tmp_path / "web", TINY)
     path = tmp_path / "mixture.yaml"
     spec = {"corpora": {"web": "web"}, "sequence_length": 16, "seed": 3}
+    spec["packing"] = request.param
     path.write_text(yaml.safe_dump(spec | {"sources": {"all": {"from": "web"}}}), "utf-8")
     return path
 

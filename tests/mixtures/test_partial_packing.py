@@ -165,6 +165,15 @@ def test_mix_says_how_much_is_packed(root: Path, capsys: pytest.CaptureFixture[s
     assert "(2 of 12 parts)" in capsys.readouterr().out
 
 
+def test_another_length_or_policy_tokenizes_nothing(root: Path) -> None:
+    make_plan(write(root), 1_000)
+    tokens = {path: path.stat().st_mtime_ns for path in (root / "web/tokens").rglob("*")}
+    for keys in ({"sequence_length": 24}, {"packing": "best_fit"}, {"packing": "buckets"}):
+        make_plan(write(root, **keys), 1_000)
+    assert len(list((root / "web/packed").glob("*/manifest.json"))) == 4
+    assert {path: path.stat().st_mtime_ns for path in (root / "web/tokens").rglob("*")} == tokens
+
+
 def test_packed_length_reads_the_same_files(root: Path) -> None:
     """4 x 16 tokens: windows of 16 and of 64 read the same selection."""
     long = make_plan(write(root, "long", sequence_length=64), 6_400)
