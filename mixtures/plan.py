@@ -195,6 +195,8 @@ def plan_selection(mixture: Mixture, selection: Selection, tokens: int, write: b
             if whole[name] is own[name]:
                 state = selection.states[root]
                 pack(root, documents, packing[name], state, mixture.edits, parts)
+                folder = folder_of(root, packed.selection)
+                selection.walked[name].keep_answer(folder, root, mixture.sources[name].corpus)
             else:
                 require_parts(folder_of(root, packed.selection), parts)
     shards = TokenShards(home(next(iter(roots.values()))), selection.tokenizer)

@@ -55,6 +55,7 @@ class Selection:
     overlaps: tuple[Overlap, ...]  # of each two sources
     unclaimed: tuple[Unclaimed, ...]  # documents that no source wants
     states: dict[Path, finished.State]  # of the corpora: where documents stand holds in these
+    walked: dict[str, Walk]  # of each source
 
     def counted(self) -> dict[str, Any]:
         """All counts, for JSON."""
@@ -145,4 +146,5 @@ def _select(
         overlaps=tuple(found for walked in all_walked for found in walked.overlaps),
         unclaimed=tuple(row for f in all_walked[0].found for row in f.unclaimed),
         states=states,
+        walked={name: walk_of[at] for at, name in enumerate(mixture.sources)},
     )

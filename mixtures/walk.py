@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mixtures import repeats
+from mixtures import answers, repeats
 from mixtures.candidates import Candidates, candidates, forgotten_hashes, heldout_hashes
 from mixtures.copies import (
     first_of_each,
@@ -64,6 +64,13 @@ class Walk:
     overlap: int  # documents that several sources select
     overlaps: tuple[Overlap, ...]  # of each two of them
     going: dict[str, dict[str, repeats.Going]]  # corpus, edits -> places that become edits
+    before: frozenset[str]  # corpora of which that was asked before documents were forgotten
+
+    def keep_answer(self, folder: Path, root: Path, corpus: str) -> None:
+        """Beside windows that are packed: which places of this corpus went."""
+        if self.going[corpus] and corpus not in self.before:
+            kept = kept_of(self.rows.filter(pa.array(self.kept)), corpus)
+            answers.keep(folder, root, kept, self.going[corpus])
 
 
 def walks(mixture: Mixture, roots: dict[str, Path]) -> list[Walk]:
@@ -83,7 +90,8 @@ def walks(mixture: Mixture, roots: dict[str, Path]) -> list[Walk]:
         overlaps = _overlap(mixture, claims, generation, rows)
         here = np.asarray(claims[[*generation.beside, *generation.new]].any(axis=0))
         some = rows if here.all() else rows.filter(pa.array(here))
-        walk = _walk(mixture, roots, found, some, claims[:, here], generation, overlaps)
+        of_some = claims[:, here]
+        walk = _walk(mixture, roots, found, some, of_some, generation, overlaps, forgotten)
         walked.append(walk)
         kept = np.zeros(len(here), bool)
         kept[here] = walk.kept  # what they left out is not there for later ones
@@ -104,6 +112,7 @@ def _walk(
     claims: np.ndarray,
     generation: Generation,
     overlaps: tuple[int, tuple[Overlap, ...]],
+    forgotten: pa.Array,
 ) -> Walk:
     sources = np.array([*generation.beside, *generation.new])
     place = claims[sources].argmax(axis=0) if rows.num_rows else np.zeros(0, np.int64)
@@ -125,28 +134,36 @@ def _walk(
         kept = without_contained(contained_of(roots), rows["content_hash"], distinct, order)
     if mixture.unique == "semantic":
         kept = without_semantic(mixture, roots, rows, distinct, order)
-    going = _going(mixture, roots, rows.filter(pa.array(kept)))
-    return Walk(
-        generation.new, rows, owner, order, indexed, first, distinct, kept, found, *overlaps, going
-    )
+    going, before = _going(mixture, roots, rows.filter(pa.array(kept)), forgotten)
+    copies = (indexed, first, distinct, kept)
+    return Walk(generation.new, rows, owner, order, *copies, found, *overlaps, going, before)
 
 
 def _going(
-    mixture: Mixture, roots: dict[str, Path], kept: pa.Table
-) -> dict[str, dict[str, repeats.Going]]:
-    """Asked of all sources together."""
+    mixture: Mixture, roots: dict[str, Path], kept: pa.Table, forgotten: pa.Array
+) -> tuple[dict[str, dict[str, repeats.Going]], frozenset[str]]:
+    """Asked of all sources together, unless it was answered before documents were forgotten."""
     tables = {name: repeats.TABLES[name] for name in mixture.edits if name in repeats.TABLES}
     if not tables:
-        return {name: {} for name in roots}
-    found = {}
+        return {name: {} for name in roots}, frozenset()
+    gone, found = hashes_of(forgotten), {}
+    before: dict[str, dict[str, repeats.Going]] = {}
     for name, root in roots.items():
-        mine = kept.filter(pc.equal(kept["corpus"], name))
-        ids, contents = hashes_of(mine["id"]), hashes_of(mine["content_hash"])
+        mine = kept_of(kept, name)
+        if len(gone) and (given := answers.given(root, list(tables), mine, gone)):
+            before[name] = given
+            continue
         found[name] = {
-            edits: repeats.rows_that_go(root, table, ids, contents)
+            edits: repeats.rows_that_go(root, table, mine["id"], mine["content_hash"])
             for edits, table in tables.items()
         }
-    return found
+    return found | before, frozenset(before)
+
+
+def kept_of(kept: pa.Table, corpus: str) -> pa.RecordBatch:
+    """Id and content_hash, as bytes, of the documents of a corpus that a mixture keeps."""
+    mine = kept.filter(pc.equal(kept["corpus"], corpus))
+    return pa.record_batch({name: hashes_of(mine[name]) for name in ("id", "content_hash")})
 
 
 def pairs_of(roots: dict[str, Path], indexes: Sequence[Index]) -> Path:

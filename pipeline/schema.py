@@ -294,6 +294,19 @@ def selected(grouped: bool = False) -> pa.Schema:
     return pa.schema(fields + [("group", HASH), ("rank", pa.int64())] * grouped)
 
 
+# Beside it: of its documents that hold repeated text, which places went (mixtures/answers.py).
+GOING = pa.schema(
+    [
+        ("edits", pa.string()),  # their name
+        ("part", pa.int32()),
+        ("id", HASH),
+        ("content_hash", HASH),
+        ("places", pa.uint64()),  # a sum over keys and starts
+        ("goes", pa.list_(pa.bool_())),  # of each of its places, in the order of the table
+    ]
+)
+
+
 def text_hashes(texts: Iterable[bytes | memoryview]) -> list[bytes]:
     """content_hash of each normalized UTF-8 text: 16 bytes."""
     return list(map(xxhash.xxh3_128_digest, texts))

@@ -1,28 +1,31 @@
 """Lines and paragraphs that stand in several documents: where the records of all parts meet.
 
 A partition of the keys at a time is in memory, of a key MOST contents at the most
-(dedup/distinct.py), and the answer: some 70 bytes for each place of what repeats. Counted are
-contents: a text that stands a thousand times is one document. Of a repeated line or paragraph the
-documents of the lowest content_hash keep what stands first in them: as the lowest of all parts it
-depends neither on shards nor on the order of inputs.
+(dedup/distinct.py); the answer is written part by part. Counted are contents: a text that stands a
+thousand times is one document. Of a repeated line or paragraph the documents of the lowest
+content_hash keep what stands first in them: as the lowest of all parts it depends neither on shards
+nor on the order of inputs.
 
-The answer is one file a partition, ordered by part, so that each part reads a slice of it.
+The answer is one file a partition with a batch for each part that has some, in order of parts, so
+that each part reads its own.
 """
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from dedup import distinct
 from dedup.bands import partition_slice
 from pipeline import schema
-from pipeline.files import part_name
-from pipeline.tables import read_columns, write_columns
+from pipeline.files import part_name, replacing
+from pipeline.tables import read_columns
 from pipeline.transforms import pieces
 
 if TYPE_CHECKING:
@@ -45,7 +48,38 @@ def join(root: Path, across: Across, parts: list[int], partition: int, num: int)
     )
     enough = counted.num >= _least(across)[pieces.unit_of(counted.low)]
     counted = distinct.Counted(*(column[enough] for column in counted))
-    found = [(np.empty(0, np.uint64), np.empty(0, np.uint32), np.empty(0, np.uint8))]
+    with (
+        replacing(output(root, partition)) as temporary,
+        pa.OSFile(str(temporary), "wb") as sink,
+        pa.ipc.new_file(sink, schema.PIECES_FOUND) as writer,
+    ):
+        num_found = 0
+        for columns in _found(root, parts, partition, num, counted):
+            arrays = [pa.array(column) for column in columns]
+            writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema.PIECES_FOUND))
+            num_found += len(columns[0])
+    return {"keys": len(counted.num), "found": num_found}
+
+
+def found_of(root: Path, partition: int, part: int) -> list[npt.NDArray[Any]]:
+    """The columns of schema.PIECES_FOUND that a part has in the answer of a partition."""
+    with pa.memory_map(str(output(root, partition))) as source:
+        reader = pa.ipc.open_file(source)
+
+        def part_of(number: int) -> int:
+            return int(reader.get_batch(number)["piece"][0].as_py() >> 32)
+
+        numbers = range(reader.num_record_batches)
+        at = bisect.bisect_left(numbers, part, key=part_of)
+        if at == len(numbers) or part_of(at) != part:
+            return [pa.array([], field.type).to_numpy() for field in schema.PIECES_FOUND]
+        return [column.to_numpy().copy() for column in reader.get_batch(at).columns]
+
+
+def _found(
+    root: Path, parts: list[int], partition: int, num: int, counted: distinct.Counted
+) -> Iterator[list[npt.NDArray[Any]]]:
+    """Of each part that has some."""
     for part, (keys, contents, first) in zip(
         parts, _slices(root, parts, partition, num), strict=True
     ):
@@ -59,10 +93,8 @@ def join(root: Path, across: Across, parts: list[int], partition: int, num: int)
         kept = (counted.lowest[at] == contents[hits]) & ~again[hits]
         kept &= pieces.unit_of(keys.low[hits]) > 1  # of a site no copy stays
         num_documents = np.minimum(counted.num[at], 0xFFFFFFFF).astype(np.uint32)
-        found.append((records, num_documents, kept.astype(np.uint8)))
-    columns = [np.concatenate(column) for column in zip(*found, strict=True)]
-    write_columns(output(root, partition), schema.PIECES_FOUND, columns)
-    return {"keys": len(counted.num), "found": len(columns[0])}
+        if len(records):
+            yield [records, num_documents, kept.astype(np.uint8)]
 
 
 def _least(across: Across) -> Numbers:

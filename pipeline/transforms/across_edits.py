@@ -81,12 +81,7 @@ class Found(NamedTuple):
 
 def found(root: Path, settings: Across, part: int, num: int) -> Found:
     """From the `num` partitions; rows are those of all documents, copies too."""
-    borders = np.array([part, part + 1], np.uint64) << np.uint64(32)
-    slices = []
-    for partition in range(num):
-        answers = read_columns(across.output(root, partition), schema.PIECES_FOUND)
-        inside = slice(*np.searchsorted(answers[0], borders))
-        slices.append([column[inside].copy() for column in answers])
+    slices = [across.found_of(root, partition, part) for partition in range(num)]
     place, documents, kept = map(np.concatenate, zip(*slices, strict=True))
     pieces_path, documents_path = pieces.outputs(root, part)
     stored = pieces.Records(*read_columns(pieces_path, schema.PIECES))
