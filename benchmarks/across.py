@@ -145,7 +145,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1000, "MB at most")
 
 
 def join_memory(pages: int) -> None:
-    """Of one line on all pages and another one on each, in one partition; contents differ."""
+    """Of one line on all pages, of which no two are the same text."""
     parts = -(-pages // PART_PAGES)
     with tempfile.TemporaryDirectory() as folder:
         for part in range(parts):
@@ -156,21 +156,14 @@ def join_memory(pages: int) -> None:
 
 
 def _write(root: Path, part: int, pages: int) -> None:
-    draw = np.random.default_rng(part)
-    contents = draw.integers(0, 1 << 64, pages, np.uint64)
-    high = np.append(
-        np.full(pages, 1 << 63, np.uint64), draw.integers(0, 1 << 62, pages, np.uint64)
-    )
-    low = np.where(np.arange(2 * pages) < pages, 4, 8).astype(np.uint64) | np.uint64(2)
-    rows = np.tile(np.arange(pages, dtype=np.uint32), 2)
-    order = np.argsort(high, kind="stable")
-    zeros = np.zeros(2 * pages, np.uint32)
-    columns = [high[order], low[order], rows[order], zeros, zeros, zeros.astype(np.uint16)]
-    columns.append(columns[-1])
+    rows, nothing = np.arange(pages, dtype=np.uint32), np.zeros(pages, np.uint32)
+    high = np.full(pages, 1 << 63, np.uint64)
+    low = np.full(pages, 4 | 2, np.uint64)  # unit 2: a repeated line
+    blank = nothing.astype(np.uint16)
     pieces_path, documents_path = pieces.outputs(root, part)
-    write_columns(pieces_path, schema.PIECES, columns)
-    firsts = np.arange(pages, dtype=np.uint32)
-    write_columns(documents_path, schema.PIECE_DOCUMENTS, [contents, firsts])
+    write_columns(pieces_path, schema.PIECES, [high, low, rows, nothing, nothing, blank, blank])
+    contents = np.random.default_rng(part).integers(0, 1 << 64, pages, np.uint64)
+    write_columns(documents_path, schema.PIECE_DOCUMENTS, [contents, rows])
 
 
 if __name__ == "__main__":

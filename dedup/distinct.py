@@ -17,7 +17,7 @@ import numpy.typing as npt
 from dedup.sketches import shared
 
 MOST = 1 << 16  # contents of a key: 512 kB
-MANY = 1 << 23  # records in memory before they are closed up: 200 MB
+MANY = 1 << 22  # records in memory before they are closed up: 100 MB, and thrice that to sort
 
 Numbers = npt.NDArray[np.uint64]
 
