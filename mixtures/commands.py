@@ -21,6 +21,9 @@ EXAMPLE = """example:
 """
 
 
+SAID = {"contained": "contained in what it has", "semantic": "like it in meaning"}
+
+
 def mix(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="assay mix",
@@ -48,6 +51,8 @@ def mix(argv: list[str]) -> int:
         print(json.dumps(plan.to_dict() | {"selection": selection.counted()}, indent=1))
         return 0
     print("\n".join(shown(plan, selection)))
+    if mixture.not_in and mixture.unique in ("contained", "semantic"):
+        print(f"`not_in` was asked for near copies alone, not for what is {SAID[mixture.unique]}")
     done = "packed, and as written:" if options.verify else "packed:"
     print("nothing packed (--dry-run)" if options.dry_run else done)
     for source in plan.sources:

@@ -8,6 +8,7 @@ Of what is then left, `contained` drops what a longer document holds, whatever `
 
 from __future__ import annotations
 
+import binascii
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -97,5 +98,9 @@ def _staying(
 
 def hashes_of(digits: pa.Array | pa.ChunkedArray) -> pa.Array:
     """A column of hex digits, none of them null, as schema.HASH."""
-    data = pa.py_buffer(bytes.fromhex("".join(digits.to_pylist())))
-    return pa.Array.from_buffers(schema.HASH, len(digits), [None, data])
+    values = digits.combine_chunks() if isinstance(digits, pa.ChunkedArray) else digits
+    values = values.cast(pa.large_string())
+    _, offsets, data = values.buffers()
+    begin, end = np.frombuffer(offsets, np.int64)[[values.offset, values.offset + len(values)]]
+    hashes = binascii.unhexlify(memoryview(data or b"")[begin:end])
+    return pa.Array.from_buffers(schema.HASH, len(values), [None, pa.py_buffer(hashes)])

@@ -18,7 +18,7 @@ from mixtures.edited import Changes
 from mixtures.spec import Mixture
 from mixtures.staying import stay
 from mixtures.tokens import tokenizer_of
-from mixtures.walk import Overlap, source_walks, walks
+from mixtures.walk import Overlap, Walk, source_walks, walks
 from pipeline import finished
 from pipeline.config import ConfigError
 

@@ -115,6 +115,12 @@ def fetched(place: str) -> Path:
 
 
 def _none(place: str) -> ConfigError:
+    if not objects.is_url(place) and (Path(place) / "corpus.json").exists():
+        return ConfigError(
+            f"{place} is a corpus, not an index of one; name it under `corpora` to read its "
+            f"documents too, or call `assay dedup index {place} --out {place.rstrip('/')}-index` "
+            "and name that in `not_in`"
+        )
     return ConfigError(
         f"no index at {place} (no {MANIFEST}); make one with `assay dedup index CORPUS --out "
         f"{place}`"

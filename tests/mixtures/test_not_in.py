@@ -270,6 +270,8 @@ def test_a_damaged_index_is_named(corpora: Path, tmp_path: Path) -> None:
             choose(corpora, "new", not_in=[str(at)])
     with pytest.raises(ConfigError, match=r"no index at .*/nowhere \(no index.json\); make one"):
         choose(corpora, "new", not_in=["nowhere"])
+    with pytest.raises(ConfigError, match=r"/old is a corpus, not an index of one; .*old-index`"):
+        choose(corpora, "new", not_in=["old"])
 
 
 def _cut(path: Path) -> None:
