@@ -8,12 +8,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from mixtures import shares_shown
 from mixtures.packed import parts_of, read_packed
 from mixtures.plan import Plan, PlannedSource, plan_selection
 from mixtures.select import Selection, select
 from mixtures.spec import load_mixture
 from pipeline.amounts import counted, parse_amount
+from pipeline.config import ConfigError
 
 SHOWN_UNCLAIMED = 12  # rows of source and language that no source wants; --json has all
 EXAMPLE = """example:
@@ -32,8 +35,11 @@ def mix(argv: list[str]) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("mixture", type=Path, help="mixture.yaml")
-    parser.add_argument("--tokens", required=True, help="of the run: 500k, 2M, 1.5B")
+    parser.add_argument("--tokens", help="of the run: 500k, 2M, 1.5B")
     how = parser.add_mutually_exclusive_group()
+    how.add_argument(
+        "--show", action="store_true", help="the mixture with all that it extends written out"
+    )
     how.add_argument("--dry-run", action="store_true", help="plan only, pack nothing")
     how.add_argument(
         "--verify", action="store_true", help="read all packed windows and compare their hashes"
@@ -41,6 +47,12 @@ def mix(argv: list[str]) -> int:
     parser.add_argument("--json", action="store_true", help="the plan as JSON")
     options = parser.parse_args(argv)
     mixture = load_mixture(options.mixture)
+    if options.show:
+        keys = mixture.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        print(yaml.safe_dump(keys, sort_keys=False, allow_unicode=True), end="")
+        return 0
+    if options.tokens is None:
+        raise ConfigError("--tokens is missing: how long the run is, for instance --tokens 2M")
     tokens = parse_amount(options.tokens)
     selection = select(mixture)
     plan = plan_selection(mixture, selection, tokens, write=not options.dry_run)

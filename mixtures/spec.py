@@ -11,11 +11,12 @@ from typing import Annotated, Literal
 from pydantic import Field, PrivateAttr, StringConstraints, field_validator, model_validator
 
 from mixtures.copies import split_direction
+from mixtures.extending import written_out
 from mixtures.phases import Generation, Phase, fit, generations
 from mixtures.sources import Source, require_predicate
 from pipeline import copy_index, finished, store
 from pipeline.amounts import Amount
-from pipeline.config import ConfigError, Settings, load, suggestion
+from pipeline.config import ConfigError, Settings, checked, suggestion
 from pipeline.corpus import manifest
 from pipeline.objects import is_url
 from pipeline.settings import UNITS
@@ -34,6 +35,7 @@ class Semantic(Settings):
 class Mixture(Settings):
     """mixture.yaml."""
 
+    extends: str | None = None  # another mixture, relative to this file, of which this one differs
     corpora: dict[Name, str] = Field(min_length=1)  # name -> folder, relative to this file, or URL
     # Whose tokens: a name or hash that `assay tokenize` shows; default: the first of the corpus
     tokenizer: str | None = None
@@ -195,7 +197,7 @@ def _require_edits(path: Path, mixture: Mixture, corpus: str, root: Path) -> Non
 def load_mixture(path: str | Path) -> Mixture:
     """Read mixture.yaml; the folders of `corpora` are relative to its folder."""
     path = Path(path)
-    mixture = load(path, Mixture)
+    mixture = checked(written_out(path), Mixture, path)
     base = path.resolve().parent
     corpora = {
         name: str(finished.standing(store.folder(place) if is_url(place) else base / place))
@@ -216,7 +218,8 @@ def load_mixture(path: str | Path) -> Mixture:
         for place in mixture.not_in
     ]
     found = mixture.model_copy(
-        update={"corpora": corpora, "not_in": tuple(map(str, dict.fromkeys(not_in)))}
+        update={"corpora": corpora}
+        | ({"not_in": tuple(map(str, dict.fromkeys(not_in)))} if not_in else {})
     )
     found._file = str(path)
     return found

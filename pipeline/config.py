@@ -64,6 +64,22 @@ def load(path: str | Path, model: type[Model]) -> Model:
     Raises:
         ConfigError: no such file, not YAML, not a mapping, or a key or value that `model` refuses.
     """
+    return checked(read(path), model, Path(path))
+
+
+def checked(raw: Mapping[str, Any], model: type[Model], path: Path) -> Model:
+    """What was read from `path`, as `load` gives it."""
+    if other := _other_kind(raw, model):
+        raise ConfigError(f"{path}: {other}")
+    return check(raw, model, str(path))
+
+
+def read(path: str | Path) -> dict[str, Any]:
+    """The keys of a YAML file, each once.
+
+    Raises:
+        ConfigError: no such file, not YAML, or not a mapping.
+    """
     path = Path(path)
     try:
         raw = yaml.load(path.read_text(encoding="utf-8"), _EachKeyOnce)
@@ -83,12 +99,10 @@ def load(path: str | Path, model: type[Model]) -> Model:
         ) from None
     except OSError as error:
         raise ConfigError(disk.told(error) or f"{path}: {error.strerror}") from None
-    if isinstance(raw, dict) and (other := _other_kind(raw, model)):
-        raise ConfigError(f"{path}: {other}")
     if not isinstance(raw, dict):
         found = "nothing" if raw is None else type(raw).__name__
         raise ConfigError(f"{path}: expected `key: value` lines, found {found}")
-    return check(raw, model, str(path))
+    return raw
 
 
 # Of each kind of file the keys that it must have, and what it is for.

@@ -18,6 +18,7 @@ from typing import Any
 import yaml
 
 from mixtures.commands import table
+from mixtures.extending import written_out
 from pipeline import copy_index, store
 from pipeline.amounts import counted
 from pipeline.config import load
@@ -127,6 +128,8 @@ def corpora_of(mixture: Path) -> set[Path]:
 def _corpora_keys(path: Path) -> list[Any]:
     try:
         raw = yaml.safe_load(path.read_text("utf-8"))
+        if isinstance(raw, dict) and "extends" in raw:
+            raw = written_out(path)
     except (OSError, ValueError, yaml.YAMLError):  # not ours
         return []
     named = raw.get("corpora") if isinstance(raw, dict) and "sources" in raw else None
