@@ -13,14 +13,16 @@ import yaml
 from mixtures import shares_shown
 from mixtures.packed import parts_of, read_packed
 from mixtures.plan import Plan, PlannedSource, plan_selection
+from mixtures.published import publish
 from mixtures.select import Selection, select
 from mixtures.spec import load_mixture
 from pipeline.amounts import counted, parse_amount
 from pipeline.config import ConfigError
 
 SHOWN_UNCLAIMED = 12  # rows of source and language that no source wants; --json has all
-EXAMPLE = """example:
+EXAMPLE = """examples:
   assay mix mixture.yaml --tokens 2M --dry-run
+  assay mix mixture.yaml --tokens 2B --publish s3://bucket/plan
 """
 
 
@@ -44,8 +46,13 @@ def mix(argv: list[str]) -> int:
     how.add_argument(
         "--verify", action="store_true", help="read all packed windows and compare their hashes"
     )
+    parser.add_argument(
+        "--publish", metavar="PLACE", help="upload plan and windows: a folder, s3://, gs:// ..."
+    )
     parser.add_argument("--json", action="store_true", help="the plan as JSON")
     options = parser.parse_args(argv)
+    if options.publish is not None and (options.dry_run or options.json):
+        parser.error("--publish packs and uploads: leave out --dry-run and --json")
     mixture = load_mixture(options.mixture)
     if options.show:
         keys = mixture.model_dump(mode="json", by_alias=True, exclude_unset=True)
@@ -69,6 +76,9 @@ def mix(argv: list[str]) -> int:
     print("nothing packed (--dry-run)" if options.dry_run else done)
     for source in plan.sources:
         print(f"  {source.name}: {source.folder}{_some(source, options.dry_run)}")
+    if options.publish is not None:
+        for line in publish(plan, options.publish):
+            print(line)
     return 0
 
 

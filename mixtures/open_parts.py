@@ -44,6 +44,7 @@ class OpenParts:
         self._manifest = lru_cache(maxsize=None)(read_manifest)
         self._forgotten = lru_cache(maxsize=None)(lambda name: forgotten_of(self._manifest(name)))
         self._ahead = _Ahead(self._fetch)
+        self._alone = threading.RLock()  # a trainer asks too while batches are made ahead
 
     def part(self, folder: str, number: int) -> Part:
         """An open part.
@@ -53,22 +54,24 @@ class OpenParts:
             CacheFull, DiskError, OSError: see ShardCache.hold.
         """
         key = folder, number
-        found = self._open.get(key)
-        if found is None:
-            found = self._opened(key)
-            self._open[key] = found
-            if len(self._open) > MAX_OPEN_PARTS:
-                self._drop_oldest()
-        self._open.move_to_end(key)
-        return found[0]
+        with self._alone:
+            found = self._open.get(key)
+            if found is None:
+                found = self._opened(key)
+                self._open[key] = found
+                if len(self._open) > MAX_OPEN_PARTS:
+                    self._drop_oldest()
+            self._open.move_to_end(key)
+            return found[0]
 
     def keep(self, now: Sequence[Key], soon: Sequence[Key]) -> None:
         """Let go of parts on stores but these, and fetch those that are missing, `now` first."""
         wanted = {*now, *soon}
-        for key in [k for k in self._open if is_url(k[0]) and k not in wanted]:
-            self._let_go(key)
-        ahead = [key for key in now if key not in self._open]
-        self._ahead.fetch(ahead or [key for key in soon if key not in self._open], wanted)
+        with self._alone:
+            for key in [k for k in self._open if is_url(k[0]) and k not in wanted]:
+                self._let_go(key)
+            ahead = [key for key in now if key not in self._open]
+            self._ahead.fetch(ahead or [key for key in soon if key not in self._open], wanted)
 
     def _opened(self, key: Key) -> tuple[Part, Held | None]:
         folder, number = key
@@ -92,7 +95,12 @@ class OpenParts:
     def _shard(self, key: Key) -> Shard:
         folder, number = key
         name = part_name(number, "arrow")
-        known: dict[str, Any] = self._manifest(folder)["files"][name]
+        known: dict[str, Any] | None = self._manifest(folder)["files"].get(name)
+        if known is None:
+            raise DamagedShard(
+                f"{folder}/manifest.json knows no {name}: the run was packed for fewer tokens; "
+                "publish its plan again"
+            )
         return Shard(f"{folder}/{name}", known["bytes"], known["xxh3"])
 
     def _fetch(self, key: Key) -> Held | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -13,7 +13,7 @@ POLL_SECONDS = 0.1  # how long the thread goes on after nobody wants more
 JOIN_SECONDS = 5.0  # for the item that it is at; a download may take longer, and ends by itself
 
 
-def ahead(items: Iterable[T], depth: int) -> Iterator[T]:
+def ahead(items: Iterable[T], depth: int) -> Generator[T, None, None]:
     """The same items in the same order, up to `depth` of them made before they are asked for.
 
     An error of the thread is raised here, behind the items before it. The thread ends when this

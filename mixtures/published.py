@@ -48,6 +48,11 @@ def publish(plan: Plan, place: str) -> Iterator[str]:
     moved = replace(plan, sources=sources, tokenizer_file=TOKENIZER)
     objects.write(f"{place}/{PLAN}", _sealed(moved.to_dict()))
     yield f"published: {place}/{PLAN}"
+    yield (
+        f"a reader's cache holds what is shuffled as one, and what comes next: "
+        f"{_working_set(plan):,} bytes; less, and parts are fetched more than once (`shuffle` of "
+        "the mixture makes it smaller)"
+    )
 
 
 def open_plan(place: str | Path) -> Plan:
@@ -69,6 +74,16 @@ def open_plan(place: str | Path) -> Plan:
     plan = plan_from_dict(found)
     sources = tuple(replace(s, folder=f"{base}/{s.folder}") for s in plan.sources)
     return replace(plan, sources=sources, tokenizer_file=f"{base}/{plan.tokenizer_file}")
+
+
+def _working_set(plan: Plan) -> int:
+    """Bytes of two groups of each source, or of all of it."""
+    total = 0
+    for source in plan.sources:
+        files = require_whole(Path(source.folder), hashes=False)["files"]
+        sizes = [file["bytes"] for name, file in files.items() if name.startswith("part-")]
+        total += max(sizes) * min(2 * source.parts_per_group, len(sizes))
+    return total
 
 
 def _folder(selection: str) -> str:

@@ -48,7 +48,8 @@ class Mixture(Settings):
     # cuts no document that fits a window, and pads; buckets is concat by length
     packing: Literal["concat", "best_fit", "buckets"] = "concat"
     # Windows are shuffled among so many tokens of a source, in whole packed parts of 33.5M, and a
-    # run packs and reads only the parts that it needs. Default: among all
+    # run packs and reads only the parts that it needs. Default: among all. A cache of what is on a
+    # store has to hold so much of each source, and what comes next: docs/loader.md
     shuffle: Amount | None = Field(None, ge=1)
     unique: Unique = "near"  # over all sources of the mixture, after every `where`
     # Indexes of `assay dedup index`, folders or URLs: documents that are copies of one in them, as

@@ -3,6 +3,7 @@
     run.json, plan.json  settings, fingerprints, versions, status, totals; the plan of its data
     metrics.jsonl        one line a step
     evaluations.parquet  one row a held-out document and evaluation
+    skipped.jsonl        windows that could not be read, under `on_damage: skip`
     checkpoints/         see checkpoint.py
 
 A finished run is not run again; an unfinished one goes on from its newest good checkpoint, to the
@@ -13,19 +14,22 @@ from __future__ import annotations
 
 import math
 import time
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from mixtures.loader import Loader
+from mixtures.loader import Batch, Loader
 from mixtures.packed import require_whole
 from mixtures.plan import Plan, make_plan
+from mixtures.prefetch import ahead
+from mixtures.stream import AHEAD
 from pipeline.corpus import locked
 from pipeline.files import write_json
-from trainer import checkpoint, saved
+from trainer import checkpoint, saved, skipped
 from trainer.evaluate import score, scores_of
 from trainer.items import Items, heldout_sets, tokenize
 from trainer.metrics import Progress, append_log, continue_log, progress_text
@@ -44,6 +48,8 @@ from trainer.record import (
 from trainer.scores import bits_per_byte, keep_scores, kept_scores
 from trainer.settings import RunSettings, batch_windows
 from trainer.step import backward, precision
+
+Row = dict[str, Any]  # of metrics.jsonl
 
 
 class TrainingError(ValueError):
@@ -119,7 +125,8 @@ def train(run: RunSettings, *, progress: Progress, fresh: bool = False) -> RunRe
         wait_for_all(world)  # all have read run.json before it is written anew
         model = build_model(run, plan.vocab_size, world)
         optimizer = make_optimizer(model, run)
-        job = Job(run, folder, plan, world, progress, Loader(plan), model, optimizer)
+        loader = Loader(plan, on_damage=run.on_damage)
+        job = Job(run, folder, plan, world, progress, loader, model, optimizer)
         record = new_record(run, plan, world.size, str(world.device))
         record["parameters"] = num_parameters(model)
         done = _resume(job)
@@ -128,6 +135,8 @@ def train(run: RunSettings, *, progress: Progress, fresh: bool = False) -> RunRe
             write_json(folder / "run.json", {**record, "status": "running"})
         totals = _run(job, done)
         if world.first:
+            if num_skipped := len(skipped.read(folder)):
+                record["skipped"] = num_skipped
             write_json(folder / "run.json", {**record, "status": "finished", "totals": totals})
         return RunResult(folder, False, **totals)
 
@@ -165,8 +174,9 @@ def _plan(run: RunSettings, world: World) -> Plan:
         wait_for_all(world)
     plan = make_plan(run.mixture, run.tokens)
     if world.first:
-        for source in plan.sources:
-            require_whole(Path(source.folder))
+        if run.on_damage == "fail":  # else each rank looks at what it reads
+            for source in plan.sources:
+                require_whole(Path(source.folder))
         wait_for_all(world)
     return plan
 
@@ -205,9 +215,32 @@ def _run(job: Job, done: int) -> dict[str, Any]:
     row = (continue_log(job.folder / "metrics.jsonl", done) if first else None) or {"seconds": 0.0}
     if done and _lacks_score(job, planned[done - 1]):
         _evaluate(job, items, done)
+    if first:
+        begin = planned[done].position if done < len(planned) else len(job.loader)
+        skipped.go_back(job.folder, begin)
+    wait_for_all(job.world)  # none adds to the record before
+    made = (_batch(job, step) for step in planned[done:])
+    with closing(ahead(made, AHEAD)) as batches:
+        row = _steps(job, items, planned, done, batches, row)
+    return {
+        "steps": len(planned),
+        "tokens": planned[-1].tokens,
+        "loss": row.get("loss"),
+        "seconds": row["seconds"],
+        "bits_per_byte": _evaluate(job, items, len(planned)),
+    }
+
+
+def _steps(
+    job: Job, items: Items, planned: list[Step], done: int, batches: Iterator[Batch], row: Row
+) -> Row:
+    """Make the steps after the first `done`; returns the last row of the log."""
+    run, first = job.run, job.world.first
     for step in planned[done:]:
         began = time.perf_counter()
-        numbers = _step(job, step, planned[-1].tokens)
+        batch = next(batches)
+        skipped.add(job.folder, batch.skipped)
+        numbers = _step(job, step, batch, planned[-1].tokens)
         seconds = time.perf_counter() - began
         row = {
             "step": step.number,
@@ -226,13 +259,13 @@ def _run(job: Job, done: int) -> dict[str, Any]:
             checkpoint.save(folder, job.model, job.optimizer, state, job.world, keep=keep)
         if step.reaches(run.evaluate.every) and not step.last:
             _evaluate(job, items, step.number)
-    return {
-        "steps": len(planned),
-        "tokens": planned[-1].tokens,
-        "loss": row.get("loss"),
-        "seconds": row["seconds"],
-        "bits_per_byte": _evaluate(job, items, len(planned)),
-    }
+    return row
+
+
+def _batch(job: Job, step: Step) -> Batch:
+    """This rank's windows of a step."""
+    first, count, _ = share(step.windows, job.world)
+    return job.loader.batch(step.position + first, count)
 
 
 def _lacks_score(job: Job, step: Step) -> bool:
@@ -241,11 +274,10 @@ def _lacks_score(job: Job, step: Step) -> bool:
     return due and not len(kept_scores(job.folder / "evaluations.parquet", step.number))
 
 
-def _step(job: Job, step: Step, total_tokens: int) -> dict[str, float]:
+def _step(job: Job, step: Step, batch: Batch, total_tokens: int) -> dict[str, float]:
     """Gradient, clipping, update; returns what metrics.jsonl keeps of it."""
     run, world = job.run, job.world
-    first, count, most = share(step.windows, world)
-    batch = job.loader.batch(step.position + first, count)
+    _, _, most = share(step.windows, world)
     job.optimizer.zero_grad()
     loss = backward(job.model, batch, most, run, world)
     norm = clip_gradients(job.model, run.grad_clip).item()

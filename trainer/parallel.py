@@ -20,6 +20,7 @@ from torch import Tensor
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import fully_shard
 
+from mixtures.stream import rank_share
 from pipeline.config import ConfigError
 from trainer.model import Decoder
 from trainer.settings import RunSettings
@@ -92,9 +93,7 @@ def shard(model: Decoder, mesh: DeviceMesh) -> None:
 
 def share(num_windows: int, world: World) -> tuple[int, int, int]:
     """(first, count, rounds): this rank's windows of a batch, and the most that any rank has."""
-    first = world.rank * num_windows // world.size
-    last = (world.rank + 1) * num_windows // world.size
-    return first, last - first, -(-num_windows // world.size)
+    return *rank_share(num_windows, world.rank, world.size), -(-num_windows // world.size)
 
 
 def sum_over_ranks(value: Tensor, world: World) -> Tensor:

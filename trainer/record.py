@@ -18,7 +18,7 @@ from pipeline.amounts import counted
 from pipeline.clock import clock
 from pipeline.config import ConfigError
 from pipeline.files import read_json, write_json
-from trainer import saved
+from trainer import saved, skipped
 from trainer.settings import RunSettings, changed_key
 
 REMEDY = "give another `output`, or start over with --fresh"
@@ -158,7 +158,7 @@ def remove_run(folder: Path) -> None:
     """Delete what `train` writes into a folder, and nothing else."""
     for name in ("checkpoints", "plans"):
         shutil.rmtree(folder / name, ignore_errors=True)
-    for name in ("run.json", "plan.json", "metrics.jsonl", "evaluations.parquet"):
+    for name in ("run.json", "plan.json", "metrics.jsonl", "evaluations.parquet", skipped.FILE):
         (folder / name).unlink(missing_ok=True)
 
 

@@ -118,6 +118,9 @@ class RunSettings(Settings):
     betas: tuple[float, float] = (0.9, 0.95)  # AdamW
     grad_clip: float = Field(1.0, gt=0)  # largest norm of the gradient of all parameters
     schedule: Schedule = Schedule()
+    # Of a packed part whose bytes are not those that were packed: fail, or skip its windows, which
+    # become blank (no loss counts) and are named in skipped.jsonl
+    on_damage: Literal["fail", "skip"] = "fail"
     seed: int = Field(0, ge=0)  # of the initial weights; the order of data has mixture.seed
     precision: Literal["fp32", "bf16"] = "fp32"  # bf16: autocast; weights and optimizer stay fp32
     evaluate: Evaluate = Evaluate()
@@ -134,6 +137,7 @@ FREE_KEYS = frozenset(
         "mixture",
         "output",
         "micro_batch",
+        "on_damage",
         "evaluate",
         "checkpoint",
         "parallel",
