@@ -69,6 +69,13 @@ class Packed:
     def num_windows(self) -> int:
         return sum(self.windows)
 
+    @property
+    def filled(self) -> float:
+        """Tokens of a window, on average, by its length: 1 where nothing is padded."""
+        if not self.loss.padding:
+            return 1.0
+        return self.tokens_out / (self.num_windows * self.packing.sequence_length)
+
     def read_at(self, sequence_length: int) -> Packed:
         """As windows of a length that divides the packed one."""
         pieces = self.packing.sequence_length // sequence_length

@@ -49,8 +49,8 @@ class PlannedSource:
     documents: int  # these stay
     num_tokens: int
     num_bytes: int
-    requested: float  # share of tokens that the schedule is made of; with phases: of this run
-    realised: float  # share of tokens, by whole windows of a period; with phases: of this run
+    requested: float  # share of windows that the schedule is made of; with phases: of this run
+    realised: float  # share of windows, by whole ones of a period; with phases: of this run
     max_epochs: float
     epochs: float  # that this run needs
     changes: Changes = NO_CHANGES  # by edits
@@ -63,6 +63,8 @@ class PlannedSource:
     unique_tokens: int = 0  # of `num_tokens`, each document once; 0 in old plans: all
     asked: float = 0.0  # share that weights ask for, of what `weigh_by` counts; in old plans 0
     by_budget: bool = False  # `epochs`, or `short: unimax`: the length of the run decides its share
+    requested_tokens: float = 0.0  # share of tokens; not that of windows where windows are padded
+    realised_tokens: float = 0.0
     realised_documents: float = 0.0  # share of documents, as often as they are seen
     realised_bytes: float = 0.0
     ends_at: int | None = None  # tokens of a longer run at which it has had its `max_epochs`
@@ -82,7 +84,7 @@ class PlannedPhase:
     """A stretch of the run with weights of its own."""
 
     end: int  # the window after its last; the last phase ends with the run
-    requested: tuple[float, ...]  # share of tokens of each source, in it
+    requested: tuple[float, ...]  # share of windows of each source, in it
 
 
 @dataclass(frozen=True)
@@ -172,7 +174,8 @@ def plan_selection(mixture: Mixture, selection: Selection, tokens: int, write: b
     counts = {count.name: count for count in selection.counts}
     epoch = {name: epoch_windows(counts[name], packed) for name, packed in measured.items()}
     names = list(mixture.sources)
-    phases, asked, by_budget = _phases(mixture, counts, epoch, tokens)
+    filled = {name: packed.filled for name, packed in whole.items()}
+    phases, asked, by_budget = _phases(mixture, counts, epoch, filled, tokens)
     schedule = _schedule(names, phases)
     total = phases[-1].end
     needed = dict(zip(names, schedule.windows_until(total).tolist(), strict=True))
@@ -185,7 +188,8 @@ def plan_selection(mixture: Mixture, selection: Selection, tokens: int, write: b
     realised = schedule.periods[0].realised()
     if len(phases) > 1:
         realised = {name: number / total for name, number in needed.items()}
-    of_documents, of_bytes = weighing.realised(realised, counts)
+    of_tokens = weighing.back(realised, filled)
+    of_documents, of_bytes = weighing.realised(of_tokens, counts)
     together = {name: _parts_per_group(mixture, packed) for name, packed in measured.items()}
     if write:
         for name, documents in selection.documents.items():
@@ -238,6 +242,8 @@ def plan_selection(mixture: Mixture, selection: Selection, tokens: int, write: b
                 unique_tokens=counts[name].unique_tokens,
                 asked=asked[name],
                 by_budget=name in by_budget,
+                requested_tokens=weighing.back(requested, filled)[name],
+                realised_tokens=of_tokens[name],
                 realised_documents=of_documents[name],
                 realised_bytes=of_bytes[name],
                 ends_at=_ends_at(windows[name], most[name] * epoch[name], mixture),
@@ -277,14 +283,20 @@ def _ends_at(windows: Callable[[int], int], most: float, mixture: Mixture) -> in
 
 
 def _phases(
-    mixture: Mixture, counts: Mapping[str, SourceCounts], epoch: Mapping[str, float], tokens: int
+    mixture: Mixture,
+    counts: Mapping[str, SourceCounts],
+    epoch: Mapping[str, float],
+    filled: Mapping[str, float],
+    tokens: int,
 ) -> tuple[tuple[PlannedPhase, ...], dict[str, float], frozenset[str]]:
     """The phases of a run, of which a mixture without any has one; what weights ask for in it, as
     shares of `weigh_by`; sources of which the budget decides."""
     phases = mixture.phases or (Phase(),)
     last = ends(phases, tokens, mixture.sequence_length)
     asked = [weighing.asked(mixture, phase, counts) for phase in phases]
-    requested = [weighing.of_tokens(mixture, shares, counts) for shares in asked]
+    requested = [
+        weighing.of_windows(weighing.of_tokens(mixture, shares, counts), filled) for shares in asked
+    ]
     by_budget: frozenset[str] = frozenset()
     if not mixture.phases:
         requested[0], by_budget = weighing.within(mixture, requested[0], epoch, last[0])

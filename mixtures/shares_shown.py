@@ -29,8 +29,8 @@ def shares(plan: Plan) -> Iterator[tuple[str, ...]]:
         yield (
             source.name,
             _percent(source.asked),
-            _percent(source.requested),
-            _percent(source.realised),
+            _percent(source.requested_tokens),
+            _percent(source.realised_tokens),
             _percent(source.realised_documents),
             _percent(source.realised_bytes),
             f"{100 * off:.2g} %",

@@ -55,6 +55,18 @@ def of_tokens(mixture: Mixture, shares: Shares, counts: Mapping[str, SourceCount
     )
 
 
+def of_windows(shares: Shares, filled: Mapping[str, float]) -> Shares:
+    """Shares of tokens as shares of windows, which in a source are `filled` with tokens."""
+    if all(part == 1 for part in filled.values()):
+        return shares
+    return _normalized({name: share / filled[name] for name, share in shares.items()})
+
+
+def back(windows: Shares, filled: Mapping[str, float]) -> Shares:
+    """The inverse of `of_windows`."""
+    return of_windows(windows, {name: 1 / part for name, part in filled.items()})
+
+
 def realised(shares: Shares, counts: Mapping[str, SourceCounts]) -> tuple[Shares, Shares]:
     """Shares of tokens as shares of documents and of bytes."""
 
@@ -91,7 +103,7 @@ def _normalized(weights: Mapping[str, float]) -> Shares:
 def within(
     mixture: Mixture, shares: Shares, epoch_windows: Mapping[str, float], total: int
 ) -> tuple[Shares, frozenset[str]]:
-    """The shares of a run of `total` windows, and the sources of which the budget decides.
+    """The shares of windows in a run of `total`, and the sources of which the budget decides.
 
     They are whole windows, so that a run of up to 65,536, the longest period, has just as many.
 

@@ -110,6 +110,29 @@ def test_documents_that_stand_twice_count_twice(corpus: Path) -> None:
     assert twice.sources[0].num_tokens == 2 * once.sources[0].num_tokens
 
 
+def test_shares_of_tokens_where_windows_are_padded(corpus: Path) -> None:
+    """Best-fit: a window has one document of 16 tokens, or two or three of 8."""
+    half = "source = 'web' and text < '080'"
+    plan = planned(corpus, 40, packing="best_fit", sequence_length=20, books=None, web_where=half)
+    web, chat = plan.sources
+    assert [web.num_windows, chat.num_windows] == [80, 40]  # 16 of 21, and 16 of 21
+    assert [web.loss.padding, chat.loss.padding] == [80 * 5, 40 * 5]
+    assert requested(plan) == [0.5, 0.5]
+    plan = planned(corpus, 40, packing="best_fit", sequence_length=24, books=None)
+    web, chat = plan.sources
+    assert [web.num_windows, chat.num_windows] == [160, 27]  # 16 of 25, and 24 or 16 in the last
+    assert [web.loss.padding, chat.loss.padding] == [160 * 9, 26 + 9]
+    tokens = [web.packed_tokens / web.num_windows, chat.packed_tokens / chat.num_windows]
+    asked = np.array([1 / tokens[0], 1 / tokens[1]])
+    assert requested(plan) == pytest.approx((asked / asked.sum()).tolist())
+    assert requested(plan)[0] == pytest.approx(0.6, abs=0.005)  # 24 to 16
+    for source in plan.sources:
+        assert source.requested_tokens == pytest.approx(0.5)
+        assert source.realised_tokens == pytest.approx(0.5, rel=0.011)
+    plain = planned(corpus, 40)
+    assert [source.requested_tokens for source in plain.sources] == requested(plain)
+
+
 # --- temperature ----------------------------------------------------------------------------------
 
 
@@ -323,7 +346,7 @@ def test_where_each_source_ends(corpus: Path) -> None:
     plan = planned(corpus, 40, **changes)
     ends = [source.ends_at for source in plan.sources]
     longest = min(end for end in ends if end is not None)
-    assert longest == ends[0] == 16 * 435  # a window of books in eleven, 39 of them, and some more
+    assert longest == ends[0] == 16 * 435  # a window of books in half, 39 of them, and some more
     assert planned(corpus, longest // 16, **changes).sources[0].epochs == 1
     with pytest.raises(ConfigError, match=r"'books' would repeat .* at most 6,960 tokens"):
         planned(corpus, longest // 16 + 1, **changes)
