@@ -1,5 +1,5 @@
-"""Evaluation sets that the user gives: files of JSON Lines, an item a line, as questions and what
-goes with them.
+"""Evaluation sets that the user gives: files of JSON Lines or Parquet, an item a line or row, as
+questions and what goes with them.
 
 An item is the first of QUESTIONS that a record has and all of OTHERS; or the `fields` of its set,
 of which the first is the question. Passages (`context`, `passage`) are left out unless they are
@@ -13,7 +13,11 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from pipeline.config import ConfigError, suggestion
+from pipeline.ranges import open_file
 from pipeline.readers import Piece
 from pipeline.readers.files import content_hash, list_files
 from pipeline.readers.formats import format_of
@@ -39,7 +43,7 @@ OTHERS = (
 
 class Item(NamedTuple):
     set: str
-    name: str  # file:line
+    name: str  # file:line, or file:row from 1
     question: str
     other: str
 
@@ -48,7 +52,7 @@ def versions(settings: Decontaminate) -> list[tuple[str, str, str]]:
     """Set, file and hash of each file: part of the fingerprint.
 
     Raises:
-        ConfigError: nothing matches a glob, or a file is no JSONL.
+        ConfigError: nothing matches a glob, or a file is neither JSONL nor Parquet.
     """
     return [(name, file, content_hash(path)) for name, path, file in _files(settings)]
 
@@ -73,10 +77,10 @@ def _files(settings: Decontaminate) -> Iterator[tuple[str, str, str]]:
                     if path in known:  # matched by a glob before: once
                         continue
                     known.add(path)
-                    if format_of(path) != "jsonl":
+                    if format_of(path) not in ROWS:
                         raise ConfigError(
-                            f"{key}: {path} is no JSONL; write an item a line, as "
-                            "`assay sql` and `duckdb` do with --format jsonl"
+                            f"{key}: {path} is neither JSONL nor Parquet; write an item a line, as "
+                            "`assay sql` does with --format jsonl"
                         )
                     yield name, path, file
             except (OSError, ValueError) as error:
@@ -87,18 +91,7 @@ def _files(settings: Decontaminate) -> Iterator[tuple[str, str, str]]:
 def _items(settings: Decontaminate, name: str, path: str, file: str) -> Iterator[Item]:
     key, fields = f"key `decontaminate.sets.{name}`", settings.sets[name].fields
     num_items = 0
-    for number, line in enumerate(lines_of(Piece(path, file)), 1):
-        if line.fault is not None:
-            raise ConfigError(f"{key}: {path}: {line.fault}")
-        data = line.data.strip().removeprefix(b"\xef\xbb\xbf")
-        if not data:
-            continue
-        try:
-            row = json.loads(data.decode())
-            if not isinstance(row, dict):
-                raise ValueError("not an object with fields")
-        except (ValueError, RecursionError) as error:
-            raise ConfigError(f"{key}: {path}, line {number}: {error}; mend the line") from None
+    for place, number, row in ROWS[format_of(path)](key, path, file):
         found = _chosen(row, fields)
         if found is None:
             hint = (
@@ -106,13 +99,48 @@ def _items(settings: Decontaminate, name: str, path: str, file: str) -> Iterator
             )
             wanted = f"no field {fields[0]!r}" if fields else "none of the fields of an item"
             known = ", ".join(map(repr, row)) or "none"
-            raise ConfigError(
-                f"{key}: {path}, line {number}: {wanted}; the record has {known}; {hint}"
-            )
+            raise ConfigError(f"{place}: {wanted}; the record has {known}; {hint}")
         num_items += 1
         yield Item(name, f"{file}:{number}", *found)
     if num_items == 0:
         raise ConfigError(f"{key}: {path} holds no item")
+
+
+def _lines(key: str, path: str, file: str) -> Iterator[tuple[str, int, dict[str, Any]]]:
+    """Of each record of a JSONL file: its place in words, its line, its fields."""
+    for number, line in enumerate(lines_of(Piece(path, file)), 1):
+        if line.fault is not None:
+            raise ConfigError(f"{key}: {path}: {line.fault}")
+        data = line.data.strip().removeprefix(b"\xef\xbb\xbf")
+        if not data:
+            continue
+        place = f"{key}: {path}, line {number}"
+        try:
+            row = json.loads(data.decode())
+            if not isinstance(row, dict):
+                raise ValueError("not an object with fields")
+        except (ValueError, RecursionError) as error:
+            raise ConfigError(f"{place}: {error}; mend the line") from None
+        yield place, number, row
+
+
+def _table(key: str, path: str, file: str) -> Iterator[tuple[str, int, dict[str, Any]]]:
+    """Of each row of a Parquet file the same; rows are counted from 1."""
+    del file
+    number = 0
+    try:
+        with open_file(path) as stream:
+            for batch in pq.ParquetFile(stream).iter_batches(1_000):
+                for row in batch.to_pylist():
+                    number += 1
+                    yield f"{key}: {path}, row {number}", number, row
+    except (pa.ArrowException, UnicodeDecodeError) as error:
+        raise ConfigError(
+            f"{key}: {path}, after row {number}: not readable as Parquet: {error}; write it again"
+        ) from None
+
+
+ROWS = {"jsonl": _lines, "parquet": _table}
 
 
 def _chosen(row: dict[str, Any], fields: tuple[str, ...]) -> tuple[str, str] | None:

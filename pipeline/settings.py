@@ -125,7 +125,7 @@ class Urls(Settings):
 
 
 class EvaluationSet(Settings):
-    """Items of an evaluation, one a line of JSONL."""
+    """Items of an evaluation, one a line of JSONL or a row of Parquet."""
 
     files: tuple[str, ...] = Field(min_length=1)  # globs, local or of a store
     # The fields of an item: the first is the question, others go with it. Default: those that it

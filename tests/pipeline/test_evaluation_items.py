@@ -7,8 +7,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from s3_server import s3_bucket
 
+from pipeline import objects
 from pipeline.config import ConfigError
 from pipeline.evaluation_items import Item, read_items, versions
 from pipeline.settings import Decontaminate, load_corpus
@@ -108,11 +112,54 @@ def test_globs_packed_files_and_what_they_depend_on(tmp_path: Path) -> None:
     assert [a == b for a, b in zip(versions(settings), before, strict=True)] == [True, False, True]
 
 
+ROWS = [
+    {"question": "Who wrote it?", "choices": ["he", "she"], "answer": 1},
+    {"question": "哪一个？", "choices": ["这个", "那个"], "answer": 0},
+]
+ITEMS = [
+    Item("set", "{}:1", "Who wrote it?", "he\nshe"),
+    Item("set", "{}:2", "哪一个？", "这个\n那个"),
+]
+
+
+def read_from(files: str) -> list[Item]:
+    return list(read_items(Decontaminate.model_validate({"sets": {"set": files}})))
+
+
+def named(file: str) -> list[Item]:
+    return [item._replace(name=item.name.format(file)) for item in ITEMS]
+
+
+def test_a_parquet_file_is_read_as_a_file_of_lines_is(tmp_path: Path) -> None:
+    pq.write_table(pa.Table.from_pylist(ROWS), tmp_path / "test.parquet", row_group_size=1)
+    assert read_from(str(tmp_path / "test.parquet")) == named("test.parquet")
+    pq.write_table(pa.table({"stem": ["no"]}), tmp_path / "other.parquet")
+    message = r"other.parquet, row 1: none of the fields of an item; the record has 'stem'"
+    with pytest.raises(ConfigError, match=message):
+        read_from(str(tmp_path / "other.parquet"))
+
+
+def test_sets_on_a_store(tmp_path: Path) -> None:
+    lines = "".join(json.dumps(row) + "\n" for row in ROWS).encode()
+    pq.write_table(pa.Table.from_pylist(ROWS), tmp_path / "test.parquet")
+    with s3_bucket() as bucket:
+        objects.write(f"{bucket}/evals/test.jsonl", lines)
+        objects.upload(tmp_path / "test.parquet", f"{bucket}/evals/test.parquet")
+        assert read_from(f"{bucket}/evals/*.jsonl") == named("test.jsonl")
+        assert read_from(f"{bucket}/evals/*.parquet") == named("test.parquet")
+        settings = Decontaminate.model_validate({"sets": {"set": f"{bucket}/evals/*"}})
+        before = versions(settings)
+        assert [file for _, file, _ in before] == ["test.jsonl", "test.parquet"]
+        objects.write(f"{bucket}/evals/test.jsonl", lines[: len(lines) // 2])
+        assert [a == b for a, b in zip(versions(settings), before, strict=True)] == [False, True]
+
+
 @pytest.mark.parametrize(
     ("sets", "message"),
     [
         ("{a: none.jsonl}", "key `decontaminate.sets.a`: no file matches .*none.jsonl"),
-        ("{a: a.parquet}", "a.parquet is no JSONL; write an item a line"),
+        ("{a: a.csv}", "a.csv is neither JSONL nor Parquet; write an item a line"),
+        ("{a: a.parquet}", "a.parquet, after row 0: not readable as Parquet: .*; write it again"),
         ("{a/b: a.jsonl}", "'a/b': a name is made of"),
         ("{a: {file: a.jsonl}}", "unknown key `decontaminate.sets.a.file`.*did you mean `files`"),
         ("{a: []}", "key `decontaminate.sets.a`: expected at least one entry"),
@@ -120,6 +167,7 @@ def test_globs_packed_files_and_what_they_depend_on(tmp_path: Path) -> None:
 )
 def test_sets_that_cannot_be_used(tmp_path: Path, sets: str, message: str) -> None:
     (tmp_path / "a.parquet").write_bytes(b"PAR1")
+    (tmp_path / "a.csv").write_text("question\nWhy?\n")
     (tmp_path / "corpus.yaml").write_text(
         "inputs: [{source: a, files: a.jsonl}]\ntokenizer: deepseek\n"
         f"decontaminate: {{sets: {sets}}}\n"
