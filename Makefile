@@ -20,7 +20,7 @@ check: $(STAMP)        ## lint, format and types only
 	$(BIN)/mypy
 
 test: check            ## lint, types and every test, on all cores
-	PATH="$(CURDIR)/$(BIN):$$PATH" PYTHONPATH="$(CURDIR)" $(BIN)/python tests/compile_kernels.py
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pipeline.warm
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 bench: $(STAMP)        ## figures of README and docs/performance.md
