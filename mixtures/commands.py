@@ -14,6 +14,7 @@ from mixtures import shares_shown
 from mixtures.packed import parts_of, read_packed
 from mixtures.plan import Plan, PlannedSource, plan_selection
 from mixtures.published import publish
+from mixtures.seen import seen_before
 from mixtures.select import Selection, select
 from mixtures.spec import load_mixture
 from pipeline.amounts import counted, parse_amount
@@ -72,6 +73,8 @@ def mix(argv: list[str]) -> int:
     print("\n".join(shown(plan, selection)))
     if mixture.not_in and mixture.unique in ("contained", "semantic"):
         print(f"`not_in` was asked for near copies alone, not for what is {SAID[mixture.unique]}")
+    if plan.phases and not options.dry_run:
+        print("\n".join(_seen_before(plan)))
     done = "packed, and as written:" if options.verify else "packed:"
     print("nothing packed (--dry-run)" if options.dry_run else done)
     for source in plan.sources:
@@ -80,6 +83,15 @@ def mix(argv: list[str]) -> int:
         for line in publish(plan, options.publish):
             print(line)
     return 0
+
+
+def _seen_before(plan: Plan) -> Iterator[str]:
+    documents = {source.name: source.documents for source in plan.sources}
+    for name, seen in seen_before(plan).items():
+        yield (
+            f"{name}, which a later phase begins to read: {seen:,} of its "
+            f"{counted(documents[name], 'document')} were read before, by other sources"
+        )
 
 
 def _some(source: PlannedSource, dry_run: bool) -> str:

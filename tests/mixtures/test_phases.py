@@ -346,3 +346,20 @@ def test_what_a_run_has_read_does_not_depend_on_later_sources(
     before = selected(root, **web)
     after = selected(root, phases, **web, new=new)
     assert {name: after[name] for name in before} == before
+
+
+def test_the_plan_says_what_was_seen_before(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    new = {"from": "web", "where": "lang = 'en'", "weight": 0, "max_epochs": 99}
+    web = {name: source | {"max_epochs": 99} for name, source in SOURCES.items()}
+    path = write(tmp_path, LATER, web | {"new": new})
+    assert mix([str(path), "--tokens", "1.6k"]) == 0
+    plan = make_plan(path, 1_600)
+    read = {d for _, ids in Loader(plan).documents_at(0, 50) for d in ids}
+    ids = {Tiny(DOCS).id(number) for number in range(30)}
+    assert 0 < len(read & ids) < 30
+    assert (
+        f"new, which a later phase begins to read: {len(read & ids)} of its 30 documents were read "
+        "before, by other sources\n"
+    ) in capsys.readouterr().out
