@@ -73,8 +73,8 @@ def mix(argv: list[str]) -> int:
     print("\n".join(shown(plan, selection)))
     if mixture.not_in and mixture.unique in ("contained", "semantic"):
         print(f"`not_in` was asked for near copies alone, not for what is {SAID[mixture.unique]}")
-    if plan.phases and not options.dry_run:
-        print("\n".join(_seen_before(plan)))
+    for line in _seen_before(plan) if plan.phases and not options.dry_run else ():
+        print(line)
     done = "packed, and as written:" if options.verify else "packed:"
     print("nothing packed (--dry-run)" if options.dry_run else done)
     for source in plan.sources:
