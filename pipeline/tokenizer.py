@@ -24,6 +24,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import xxhash
 
+from pipeline import long_texts
 from pipeline.config import ConfigError
 from pipeline.files import file_hash, replacing, write_sealed
 from pipeline.literals import count_literals
@@ -97,7 +98,13 @@ class Encoder:
         Returns: ids of all documents in one row, of `dtype`, bos and eos included; int64 offsets,
         one more than documents; the number of control tokens spelled out in each text.
         """
-        ids, offsets = self._encode_text(texts)
+        ids, offsets = long_texts.encode(texts, self._encode_text)
+        if len(ids) and (largest := int(ids.max())) >= self.vocab_size:
+            row = int(np.searchsorted(offsets, int(ids.argmax()), side="right")) - 1
+            raise ValueError(
+                f"tokenizer {self.hash} ({self.engine}) gave id {largest} for text {row} of a "
+                f"batch, beyond its {self.vocab_size} ids; its tokenizer.json is damaged"
+            )
         ids, offsets = _surround(ids.astype(self.dtype), offsets, self.bos_id, self.eos_id)
         return ids, offsets, count_literals(texts, self.literals)
 
@@ -154,12 +161,13 @@ def find(file: str) -> Path:
     return Path(spec.origin).parent / name
 
 
-def choose_engine(tokenizer_json: str | Path, sample: Sequence[str]) -> Engine:
+def choose_engine(tokenizer_json: str | Path | bytes, sample: Sequence[str]) -> Engine:
     """fastokens where it gives the ids of `tokenizers` for every text of the sample.
 
     Control tokens spelled out are part of the check, whatever the sample holds.
     """
-    content = Path(tokenizer_json).read_bytes()
+    given = tokenizer_json
+    content = given if isinstance(given, bytes) else Path(given).read_bytes()
     spec = json.loads(content)
     controls = [token["content"] for token in spec.get("added_tokens") or () if is_control(token)]
     texts = pa.array([*sample, *(f"a{control} 中{control}" for control in controls)], pa.string())

@@ -1,4 +1,4 @@
-"""`assay tokenizer train`: an own byte-level BPE from the inputs of a corpus.yaml."""
+"""`assay tokenizer train`: an own byte-level BPE from the inputs of a corpus.yaml; `compare`."""
 
 from __future__ import annotations
 
@@ -36,6 +36,12 @@ EXAMPLE = """example:
 
 Small studies on a CPU want 4,000 to 16,000 entries: the output layer is most of a small model."""
 
+COMPARE_EXAMPLE = """example:
+  assay tokenizer compare tokenizer.json deepseek --corpus runs/corpus
+
+not back: documents that decode to another text; bytes: tokens of a single byte, in which what the
+vocabulary lacks is spelt; vocabulary: the share of it that stands in the text."""
+
 
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(
@@ -55,8 +61,38 @@ def main(argv: list[str]) -> int:
         "--sample", default="20MB", help="text to train on; 1 MB takes 1 to 2 s (default 20MB)"
     )
     verb.add_argument("--overwrite", action="store_true", help="replace an --output that stands")
+    against = verbs.add_parser(
+        "compare",
+        help="what tokenizers make of the same text, by language and source",
+        epilog=COMPARE_EXAMPLE,
+        formatter_class=argparse.RawTextHelpFormatter,
+    )
+    against.add_argument("tokenizers", nargs="+", help="as `tokenizer` in corpus.yaml")
+    against.add_argument("--corpus", required=True, help="a finished corpus, whose text is taken")
+    against.add_argument("--sample", default="20MB", help="text of it, by hash (default 20MB)")
+    against.add_argument("--split", help="of tiktoken's ranks: how text is split")
+    against.add_argument("--json", action="store_true", help="JSON instead of a table")
     options = parser.parse_args(argv)
+    return _compare(options) if options.verb == "compare" else _train(options)
 
+
+def _compare(options: argparse.Namespace) -> int:
+    from pipeline import store
+    from pipeline.corpus import manifest
+    from pipeline.tokenizer_compare import as_json, as_table, compare, sample
+
+    root = store.folder(options.corpus)
+    manifest(root)  # that it is one
+    documents = sample(root, parse_bytes(options.sample))
+    if not documents:
+        raise ConfigError(f"{root} has no text to compare tokenizers on")
+    found = compare(options.tokenizers, documents, split=options.split)
+    for line in [as_json(*found)] if options.json else as_table(*found):
+        print(line)
+    return 0
+
+
+def _train(options: argparse.Namespace) -> int:
     if options.output.exists() and not options.overwrite:
         raise ConfigError(
             f"{options.output} stands already, and every corpus made with it would be tokenized "

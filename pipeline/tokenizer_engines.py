@@ -44,7 +44,7 @@ _PROPERTY = re.compile(r"\\[pP]\{\^?([^}]*)\}|\\[pP](\w)")
 _CATEGORY = re.compile(r"[LMNPSZC]|L[ulmto&]|M[nce]|N[dlo]|P[cdseifo]|S[mcko]|Z[slp]|C[cfno]|Any")
 
 
-def _controls_special(spec: dict[str, Any]) -> str:
+def controls_special(spec: dict[str, Any]) -> str:
     """The tokenizer.json with every control token declared special."""
     added = [t | {"special": True} if is_control(t) else t for t in spec.get("added_tokens") or ()]
     return json.dumps(spec | {"added_tokens": added})
@@ -54,7 +54,7 @@ def _tokenizers(spec: dict[str, Any]) -> EncodeText:
     """The reference."""
     import tokenizers
 
-    tokenizer = tokenizers.Tokenizer.from_str(_controls_special(spec))
+    tokenizer = tokenizers.Tokenizer.from_str(controls_special(spec))
     tokenizer.encode_special_tokens = True
     tokenizer.no_truncation()
     tokenizer.no_padding()
@@ -81,7 +81,7 @@ def _fastokens(spec: dict[str, Any]) -> EncodeText:
         for names in _PROPERTY.findall(rule):
             if not _CATEGORY.fullmatch("".join(names)):
                 raise ValueError(f"splitting rule {rule!r} names a script; fastokens misreads it")
-    tokenizer = fastokens.Tokenizer.from_json_str(_controls_special(spec))
+    tokenizer = fastokens.Tokenizer.from_json_str(controls_special(spec))
     tokenizer.no_truncation()
     tokenizer.no_padding()
 

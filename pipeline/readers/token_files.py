@@ -47,13 +47,15 @@ def read(piece: Piece, source: Input, extractor: str) -> Iterator[Record | Bad]:
         yield Bad(place_of(piece), 0, "bad_index", f"{piece.file}: {error}")
         return
     tokenizer = _tokenizer(source.decode)
-    size = tokenizer.get_vocab_size()
+    known = np.zeros(max(tokenizer.get_vocab().values()) + 1, bool)  # ids may have holes
+    known[list(tokenizer.get_vocab().values())] = True
     numbers = range(len(ends))[piece.begin : piece.end]
     with open_file(piece.path) as stream:
         for number, ids in _documents(stream, ends, dtype, numbers):
-            if len(ids) and not 0 <= int(ids.min()) <= int(ids.max()) < size:
-                bad = int(ids[(ids < 0) | (ids >= size)][0])
-                detail = f"token id {bad}, but {source.decode} has {size} tokens"
+            inside = (ids >= 0) & (ids < len(known))
+            bad = ids[~(inside & known[np.where(inside, ids, 0)])]
+            if len(bad):
+                detail = f"token id {bad[0]}, which {source.decode} does not have"
                 yield Bad(number, ids.nbytes, "bad_token", detail)
             else:
                 yield Record(number, ids.nbytes, tokenizer.decode(ids.tolist()))
