@@ -35,6 +35,7 @@ ASSAY = str(Path(sys.executable).with_name("assay"))
 TOKENIZER = ("--vocab-size", "8000", "--sample", "4MB")
 EXTRA = {
     "near": {"containment": 0.9},
+    "substrings": {"min_bytes": 300},
     "across": list(UNITS),
     "edits": [*UNITS, "substrings"],
     "heldout": {"share": 0.005},
