@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipeline import schema, store
@@ -154,8 +155,10 @@ def embed(
                     pq.write_table(part, temporary)
                 parts.append(part)
         if parts:
-            if vectors is not None:
-                parts.append(_table(hashes, vectors))
+            if vectors is not None:  # a call that was killed may have attached some of the parts
+                again = pa.concat_tables(parts)["content_hash"].combine_chunks()
+                old = np.asarray(pc.invert(pc.is_in(hashes, value_set=again)))
+                parts.append(_table(hashes.filter(pa.array(old)), vectors[old]))
             file = aside / "whole.parquet"
             pq.write_table(pa.concat_tables(parts), file)
             attach(root, file, "content_hash", name, replace=True, by=by)
