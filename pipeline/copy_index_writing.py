@@ -26,7 +26,7 @@ from pipeline import copy_index, linked, objects, schema, signed
 from pipeline.config import ConfigError
 from pipeline.copy_index import MANIFEST, Group, Names, among
 from pipeline.corpus import manifest
-from pipeline.files import file_hash, part_name, replacing, write_sealed
+from pipeline.files import file_hash, part_name, remove_temporaries, replacing, write_sealed
 from pipeline.fingerprint import fingerprint
 from pipeline.finished import home
 from pipeline.settings import Near
@@ -105,8 +105,12 @@ def _stands(place: str) -> bool:
 
 @contextmanager
 def _folder(at: Path, stands: bool) -> Iterator[Path]:
-    """The folder to write into: itself where an index stands, else one that takes its name."""
+    """The folder to write into: itself where an index stands, else one that takes its name.
+
+    Nobody else may add to an index meanwhile.
+    """
     if stands:
+        remove_temporaries(at)  # of a killed call
         yield at
         return
     attempt = at.with_name(f".{at.name}.tmp")
