@@ -97,6 +97,9 @@ class EditedTokens(TokenShards):
             if not _is_whole(path):
                 raise CorpusError(f"{path} {CHANGED}; call again: it is made again")
 
+    def _document(self, part: int, row: int) -> str:
+        return f"edited document {row}"  # rows are those of its files
+
     def _write(self, part: int, keys: np.ndarray, texts: pa.Array) -> None:
         text = np.array([bool(text.strip()) for text in texts.to_pylist()])
         with ThreadPoolExecutor(1) as thread:  # see pipeline/transforms/tokenize.py

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from pipeline import added_tokenizers
 from pipeline.commits import record_path
@@ -80,7 +81,8 @@ class TokenShards:
         Raises:
             CorpusError: a shard is damaged.
             ValueError: an id beyond the vocabulary (a device-side assert, far from its cause, if it
-                came to training: lit-llama#306, torchtitan#1495).
+                came to training: lit-llama#306, torchtitan#1495); names shard, row, document and
+                source.
         """
         for number in np.unique(part).tolist():
             self._require_whole(number)
@@ -92,10 +94,20 @@ class TokenShards:
             bad = int(np.flatnonzero(out >= self.vocab_size)[0])
             which = int(np.flatnonzero(at <= bad)[at[at <= bad].argmax()])
             raise ValueError(
-                f"{self.folder / part_name(int(part[which]), 'arrow')}: row {row[which]} holds "
-                f"token id {out[bad]}, but the tokenizer has {self.vocab_size} tokens; tokenize "
-                "again: delete this file and call `assay prepare`"
+                f"{self.folder / part_name(int(part[which]), 'arrow')}: "
+                f"{self._document(int(part[which]), int(row[which]))} holds token id {out[bad]}, "
+                f"but the tokenizer has {self.vocab_size} tokens; tokenize again: delete this "
+                "file and call `assay prepare`"
             )
+
+    def _document(self, part: int, row: int) -> str:
+        """What to call a document in an error; documents are read for this alone."""
+        try:
+            path = fetched(self.root, f"documents/{part_name(part)}")
+            found = pq.read_table(path, columns=["id", "source"]).slice(row, 1).to_pylist()[0]
+        except (pa.ArrowException, OSError, LookupError):
+            return f"row {row}"
+        return f"row {row}, document {found['id'].hex()} of source {found['source']!r},"
 
     def _copy(self, part: int, rows: np.ndarray, at: np.ndarray, out: np.ndarray) -> None:
         from kernels.ranges import copy_ranges  # loads numba: 0.5 s, to pack alone

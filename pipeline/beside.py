@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
 
 import pyarrow.parquet as pq
 
@@ -18,12 +17,13 @@ from pipeline.added_tokenizers import Added
 from pipeline.amounts import counted
 from pipeline.config import ConfigError, check
 from pipeline.corpus import CorpusError, manifest, part_paths
+from pipeline.engine_choice import engine_of, tell, why_slow
 from pipeline.files import read_sealed, remove_temporaries, write_sealed
 from pipeline.job import SAMPLE_BYTES, SAMPLE_RECORDS_A_SHARD, SAMPLE_SHARDS
 from pipeline.settings import CorpusSettings, Tokenizer
 from pipeline.stages import Job
 from pipeline.staleness import Fingerprints, make_job, missing_parts, records
-from pipeline.tokenizer import Encoder, choose_engine, load, save
+from pipeline.tokenizer import Encoder, load, save
 from pipeline.tokenizer_engines import Engine
 
 
@@ -40,7 +40,7 @@ def tokenize(root: Path, settings: Tokenizer, name: str | None, num_workers: int
     name = name or added_tokenizers.name_of(settings.file)
     _check_name(root, settings, name, encoder.hash)
     if encoder.hash not in {added.hash for added in added_tokenizers.listed(root)}:
-        engine = _save(root, encoder)
+        engine = _save(root, settings.file, encoder)
         policy = settings.bos, settings.eos
         added_tokenizers.add(root, Added(name, encoder.hash, *policy, engine))
     _make(root, encoder.hash, num_workers)
@@ -58,14 +58,21 @@ def _check_name(root: Path, settings: Tokenizer, name: str, identity: str) -> No
             )
 
 
-def _save(root: Path, encoder: Encoder) -> Engine:
+def _save(root: Path, file: str, encoder: Encoder) -> Engine:
     """Keep a copy in the corpus, with the engine that is right for it."""
     folder = root / "tokens" / encoder.hash
     files, texts = save(encoder, folder), list(_sample(root))
-    choose = functools.partial(choose_engine, folder / "tokenizer.json", texts)
-    engine = cast("Engine", forks.apart(choose)())
-    chosen = {"engine": engine, "documents": len(texts), "sampled": "", "files": files}
+    why = forks.apart(functools.partial(why_slow, folder / "tokenizer.json", texts))()
+    engine = engine_of(why)
+    chosen = {
+        "engine": engine,
+        "why": why,
+        "documents": len(texts),
+        "sampled": "",
+        "files": files,
+    }
     write_sealed(folder / "engine.json", chosen)
+    tell(file, chosen)
     return engine
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from filters import normalize
 from pipeline import forks
+from pipeline.engine_choice import engine_of, tell, why_slow
 from pipeline.files import read_sealed, write_sealed
 from pipeline.fingerprint import fingerprint, versions
 from pipeline.readers import Record
@@ -22,7 +23,7 @@ from pipeline.settings import CorpusSettings
 from pipeline.shards import Shard
 from pipeline.stages import Job
 from pipeline.staleness import make_job
-from pipeline.tokenizer import Encoder, choose_engine, save, stands
+from pipeline.tokenizer import Encoder, save, stands
 
 SAMPLE_BYTES = 1_000_000  # of text on which the fast tokenizer must agree with the reference
 SAMPLE_SHARDS = 100
@@ -56,12 +57,18 @@ def plan_job(
         sample = list(_sample(settings, shards))
         # Apart: both engines and their ids would stay in this process, 80 MB, while workers work.
         files = save(encoder, folder)
-        choose = functools.partial(choose_engine, folder / "tokenizer.json", sample)
-        choice = forks.apart(choose)
+        try_engines = functools.partial(why_slow, folder / "tokenizer.json", sample)
+        found = forks.apart(try_engines)
         meanwhile()
-        engine = choice()
-        chosen = {"engine": engine, "documents": len(sample), "sampled": sampled, "files": files}
+        chosen = {
+            "engine": engine_of(why := found()),
+            "why": why,
+            "documents": len(sample),
+            "sampled": sampled,
+            "files": files,
+        }
         write_sealed(folder / "engine.json", chosen)
+    tell(settings.tokenizer.file, chosen)
     return make_job(root, settings, replace(encoder, engine=chosen["engine"]), bound)
 
 

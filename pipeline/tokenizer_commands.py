@@ -3,37 +3,27 @@
 from __future__ import annotations
 
 import argparse
-import heapq
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 import tokenizers
-import xxhash
 from tokenizers import decoders, models, pre_tokenizers, trainers
 
-from filters.normalize import normalize
 from pipeline.amounts import counted
 from pipeline.config import ConfigError
 from pipeline.files import replacing
-from pipeline.inputs import input_files
-from pipeline.readers import Piece, Record
-from pipeline.readers.formats import read
-from pipeline.schema import document_id
-from pipeline.settings import CorpusSettings, load_corpus
+from pipeline.settings import load_corpus
+from pipeline.tokenizer_files import SPLITS
 
 END = "<|endoftext|>"
-# cl100k's splitting rule (tiktoken_ext/openai_public.py): published, known to fastokens, digits in
-# threes. An own rule would fall back to `tokenizers`, at a thirtieth of the speed.
-SPLIT = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
-    r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-)
-MAX_CHARS = 200_000  # of one document: no book may be a large part of a sample
-EXAMPLE = """example:
+RULE = "cl100k"  # tiktoken_ext/openai_public.py
+EXAMPLE = """examples:
   assay tokenizer train corpus.yaml --vocab-size 8000 --output tokenizer.json
+  assay tokenizer train corpus.yaml --vocab-size 8000 --output own.json --shares zh=0.5,en=0.5
 
+Without --shares, each language has the share of the sample that it has in the inputs.
 Small studies on a CPU want 4,000 to 16,000 entries: the output layer is most of a small model."""
 
 COMPARE_EXAMPLE = """example:
@@ -59,6 +49,18 @@ def main(argv: list[str]) -> int:
     verb.add_argument("--output", type=Path, required=True, help="tokenizer.json to write")
     verb.add_argument(
         "--sample", default="20MB", help="text to train on; 1 MB takes 1 to 2 s (default 20MB)"
+    )
+    verb.add_argument(
+        "--shares",
+        help="of the sample's bytes, by language, as zh=0.5,en=0.5; `other` is all that are not "
+        "named (default: as in the inputs)",
+    )
+    verb.add_argument(
+        "--rule",
+        choices=list(SPLITS),
+        default=RULE,
+        help="how text is split before it is merged; fast engines know all of these (default: "
+        f"{RULE}, digits in threes)",
     )
     verb.add_argument("--overwrite", action="store_true", help="replace an --output that stands")
     against = verbs.add_parser(
@@ -98,22 +100,36 @@ def _train(options: argparse.Namespace) -> int:
             f"{options.output} stands already, and every corpus made with it would be tokenized "
             "again; give another --output, or --overwrite"
         )
+    from pipeline.tokenizer_sample import as_lines, documents, draw, parse_shares, taken
+
+    num_bytes = parse_bytes(options.sample)
+    shares = None if options.shares is None else parse_shares(options.shares)
     settings = load_corpus(options.corpus, tokenizer_exists=False)
-    texts = sample(documents(settings), parse_bytes(options.sample))
-    num_bytes = sum(len(text.encode()) for text in texts)
-    print(
-        f"training on {counted(len(texts), 'document')}, {num_bytes / 1e6:.1f} MB", file=sys.stderr
-    )
-    num_entries = train(texts, options.vocab_size, options.output)
+    drawn = draw(documents(settings), num_bytes, shares)
+    texts = [document.text for document in taken(drawn)]
+    if not texts:
+        raise ConfigError(
+            f"{options.corpus}: no text to train on"
+            + (f" in {', '.join(drawn)}; give other --shares" if shares else " in its inputs")
+        )
+    size = sum(lowest.num_bytes for lowest in drawn.values()) / 1e6
+    print(f"training on {counted(len(texts), 'document')}, {size:.1f} MB", file=sys.stderr)
+    for line in as_lines(drawn):
+        print(line, file=sys.stderr)
+    num_entries = train(texts, options.vocab_size, options.output, options.rule)
     print(f"wrote {options.output}: {num_entries:,} entries")
     return 0
 
 
-def train(texts: Iterable[str], vocab_size: int, path: Path) -> int:
+def train(texts: Iterable[str], vocab_size: int, path: Path, rule: str = RULE) -> int:
     """Train a byte-level BPE on `texts`, write its tokenizer.json, return its number of entries.
 
     Deterministic: equal texts give equal bytes. One special token, `<|endoftext|>`, id 0, and no
     bos: the end token before a document says the same.
+
+    Args:
+        rule: a name of SPLITS. Rules that name a script (`\\p{Han}`) are none of these: fast
+            engines do not know them.
     """
     smallest = 256 + 1  # all bytes and the end token
     if vocab_size < smallest:
@@ -121,7 +137,7 @@ def train(texts: Iterable[str], vocab_size: int, path: Path) -> int:
     tokenizer = tokenizers.Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
-            pre_tokenizers.Split(tokenizers.Regex(SPLIT), "isolated"),
+            pre_tokenizers.Split(tokenizers.Regex(SPLITS[rule]), "isolated"),
             pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
         ]
     )
@@ -137,33 +153,6 @@ def train(texts: Iterable[str], vocab_size: int, path: Path) -> int:
         temporary.write_text(tokenizer.to_str(), encoding="utf-8")
     num_entries: int = tokenizer.get_vocab_size()
     return num_entries
-
-
-def documents(settings: CorpusSettings) -> Iterator[tuple[bytes, str]]:
-    """(id, normalized text) of every readable document of the inputs."""
-    sources = {item.source: item for item in settings.inputs}
-    for (source, file), path in input_files(settings).items():
-        for item in read(Piece(path, file), sources[source], settings.extractor):
-            if isinstance(item, Record):
-                text, _ = normalize(item.text)
-                if text.strip():
-                    yield document_id(source, file, item.offset), text
-
-
-def sample(documents: Iterable[tuple[bytes, str]], num_bytes: int) -> list[str]:
-    """The documents of smallest id hash whose text reaches `num_bytes`, ordered by that hash.
-
-    Depends on the set of documents alone, not on their order; holds no more than the sample.
-    """
-    heap: list[tuple[int, str]] = []  # largest hash on top, negated
-    total = 0
-    for identity, text in documents:
-        heapq.heappush(heap, (-xxhash.xxh3_64_intdigest(identity), text[:MAX_CHARS]))
-        total += len(text[:MAX_CHARS].encode())
-        while total - (largest := len(heap[0][1].encode())) >= num_bytes:
-            heapq.heappop(heap)
-            total -= largest
-    return [text for _, text in sorted(heap, reverse=True)]
 
 
 def parse_bytes(text: str) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 import json
 import time
 from collections.abc import Iterator, Sequence
@@ -20,6 +19,7 @@ from pipeline.files import part_name
 from pipeline.settings import Tokenizer
 from pipeline.tokenizer import Encoder, choose_engine, load
 from pipeline.tokenizer_engines import controls_special, loaded
+from pipeline.tokenizer_sample import Document, Lowest
 
 ALL = "all"
 
@@ -52,11 +52,10 @@ class Speed:
     ratio: float  # to `tokenizers`, in the same run
 
 
-def sample(root: Path, num_bytes: int) -> list[tuple[str, str, str]]:
-    """(language, source, text) of the documents of smallest id that reach `num_bytes`: ids are
+def sample(root: Path, num_bytes: int) -> list[Document]:
+    """The documents of smallest id that reach `num_bytes`: ids are
     hashes, so they are as good as random."""
-    heap: list[tuple[int, str, str, str]] = []
-    total = 0
+    lowest = Lowest(num_bytes)
     for path in part_paths(root, "documents"):
         languages = pq.read_table(
             root / "signals/language" / part_name(int(path.stem[5:])), columns=["lang"]
@@ -67,15 +66,10 @@ def sample(root: Path, num_bytes: int) -> list[tuple[str, str, str]]:
             lang = languages[first : first + len(batch)]
             first += len(batch)
             for i, text in enumerate(rows["text"]):
-                if not text:
-                    continue
-                key = -int.from_bytes(rows["id"][i], "big")
-                heapq.heappush(heap, (key, lang[i] or "und", rows["source"][i], text))
-                total += len(text.encode())
-                while total - (largest := len(heap[0][3].encode())) >= num_bytes:
-                    heapq.heappop(heap)
-                    total -= largest
-    return [row[1:] for row in sorted(heap, reverse=True)]
+                if text:
+                    document = Document(lang[i] or "und", rows["source"][i], text)
+                    lowest.add(int.from_bytes(rows["id"][i], "big"), document)
+    return lowest.documents()
 
 
 def compare(
