@@ -14,8 +14,12 @@ import re
 MIN_DIFFERENT = 3
 _HAN = "[\u3400-\u9fff]"
 _TONES = "āáǎàēéěèīíǐìōóǒòūúǔùǖǘǚǜńňǹ"
-# One pass for both, a bracket first: from a Han on `re` would stop at each of them.
-_BRACKETS = re.compile(rf"[(（](?<={_HAN}[(（])([a-zü{_TONES} ’']{{1,24}})[)）]")
+# A pass for each bracket, and that first: `re` looks for one character four times as fast as for
+# one of two, and from a Han on it would stop at each of them.
+_BRACKETS = tuple(
+    re.compile(rf"{bracket}(?<={_HAN}{bracket})([a-zü{_TONES} ’']{{1,24}})[)）]")
+    for bracket in (r"\(", "（")
+)
 _TONED = re.compile(f"[{_TONES}]")
 _PLAIN = re.compile("[a-z' ]+")
 _MOST_HAN = 8  # of a word
@@ -49,7 +53,8 @@ def _at_most(num_syllables: int) -> re.Pattern[str]:
 
 def in_brackets(text: str) -> list[str]:
     """Such brackets of a text, with what stands in them."""
-    found = list(_BRACKETS.finditer(text))
+    matches = (match for pattern in _BRACKETS for match in pattern.finditer(text))
+    found = sorted(matches, key=re.Match.start)
     toned = [match[0] for match in found if _TONED.search(match[1])]
     plain = [match for match in found if _PLAIN.fullmatch(match[1])]
     read = [match[0] for match in plain if _is_read(text, match)]

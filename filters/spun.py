@@ -14,6 +14,7 @@ what not: docs/filters.md.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 
 import numpy as np
@@ -67,9 +68,14 @@ def measure(texts: Texts, columns: Mapping[str, pa.Array]) -> Mapping[str, pa.Ar
 
 
 def _evidence(rows: npt.NDArray[np.int32], flagged: npt.NDArray[np.bool_]) -> pa.Array:
-    words = np.array(list(weights()), object)
     found = rows[flagged]
     lengths = np.zeros(len(rows), np.int32)
     lengths[flagged] = (found >= 0).sum(axis=1)
     offsets = np.append(0, lengths.cumsum()).astype(np.int32)
-    return pa.ListArray.from_arrays(offsets, pa.array(words[found[found >= 0]], pa.string()))
+    words = _words().take(pa.array(found[found >= 0]))
+    return pa.ListArray.from_arrays(offsets, words)
+
+
+@functools.cache
+def _words() -> pa.Array:
+    return pa.array(weights(), pa.string())

@@ -28,7 +28,7 @@ from filters.style_grams import show_heaviest
 from kernels.cache import kept_arrays
 from kernels.compile import inner_kernel, kernel
 from kernels.han import SIMPLIFIED, TRADITIONAL_TO_SIMPLIFIED
-from kernels.hashing import Bytes
+from kernels.hashing import HASH_PRIME, Bytes
 
 SETS = Path(__file__).with_name("words") / "synonyms.tsv"
 LONGEST = 4  # characters of a word
@@ -37,14 +37,19 @@ TELLING = 1.0  # a word of this weight is evidence: e times rarer than if it wer
 _FIRST, _LAST = 0x4E00, 0x9FFF
 _BITS = 15  # of a character: _LAST - _FIRST + 1 < 2 ** 15
 _PAIR_BITS = 19
+# A state is a first character, or from _LONGER on what two characters and more begin: words by
+# their row, then what is none. A step has the key (state, character), whether it begins more, and
+# the state after it.
+_STATE_BITS = 17
+_LONGER = 1 << _BITS
 
 Codes = npt.NDArray[np.int64]
+Steps = npt.NDArray[np.uint64]
 
 
 class Synonyms(NamedTuple):
-    keys: Codes  # of words, at their place in a hash table or after it; 0 is free
-    weights: npt.NDArray[np.float32]
-    rows: npt.NDArray[np.int32]  # ... which of `weights()` it is, -1 of what only begins words
+    steps: Steps  # state, character after it and what comes of them, at their place or after it
+    weights: npt.NDArray[np.float32]  # of each row of `weights()`
     pairs: npt.NDArray[np.uint64]  # a bit for the first two characters of each word
     folded: npt.NDArray[np.int16]  # of a character from _FIRST: its number, simplified, from 1
 
@@ -72,28 +77,23 @@ def _tables() -> tuple[npt.NDArray[np.generic], ...]:
     for traditional, simplified in TRADITIONAL_TO_SIMPLIFIED.items():
         if _FIRST <= ord(traditional) <= _LAST and _FIRST <= ord(simplified) <= _LAST:
             folded[ord(traditional) - _FIRST] = ord(simplified) - _FIRST + 1
-    entries: dict[int, tuple[float, int]] = {}  # also of what only begins words
     pairs = np.zeros(1 << (_PAIR_BITS - 6), np.uint64)
-    for row, (word, weight) in enumerate(weights().items()):
-        codes = [int(folded[ord(char) - _FIRST]) for char in word]
+    listed = [tuple(int(folded[ord(char) - _FIRST]) for char in word) for word in weights()]
+    states = {codes: row for row, codes in enumerate(listed)}
+    begun = {codes[:size] for codes in listed for size in range(2, len(codes))}
+    for number, codes in enumerate(sorted(begun - states.keys()), len(listed)):
+        states[codes] = number
+    steps = np.zeros(1 << (2 * len(states)).bit_length(), np.uint64)
+    for codes, state in states.items():
         bit = _pair(codes[0], codes[1])
         pairs[bit >> 6] |= np.uint64(1 << (bit & 63))
-        key = codes[0]
-        for at, code in enumerate(codes[1:], 1):
-            key |= code << (_BITS * at)
-            if at + 1 == len(codes):
-                entries[key] = weight, row
-            else:
-                entries.setdefault(key, (0.0, -1))
-    size = 1 << (2 * len(entries)).bit_length()
-    keys, placed = np.zeros(size, np.int64), np.zeros(size, np.float32)
-    rows = np.zeros(size, np.int32)
-    for key, (weight, row) in entries.items():
-        place = _place(key, size)
-        while keys[place]:
-            place = (place + 1) % size
-        keys[place], placed[place], rows[place] = key, weight, row
-    return keys, placed, rows, pairs, folded
+        before = states[codes[:-1]] + _LONGER if len(codes) > 2 else codes[0]
+        key = before << _BITS | codes[-1]
+        place = _place(key, len(steps))
+        while steps[place]:
+            place = (place + 1) % len(steps)
+        steps[place] = np.uint64((key << 1 | (codes in begun)) << _STATE_BITS | state)
+    return steps, np.array(list(weights().values()), np.float32), pairs, folded
 
 
 @functools.cache
@@ -103,7 +103,7 @@ def synonyms() -> Synonyms:
 
 @inner_kernel
 def _place(key: int, size: int) -> int:
-    return ((key ^ key >> 29) * 0x9E3779B1 & 0xFFFFFFFFFF) >> 16 & (size - 1)
+    return int(np.uint64(key) * HASH_PRIME >> np.uint64(32)) & (size - 1)
 
 
 @inner_kernel
@@ -125,7 +125,7 @@ def weigh_choices(
     counts = np.zeros((num_texts, 3), np.int32)
     shown = np.full((num_texts, MOST), -1, np.int32)
     best = np.zeros(MOST, np.float32)
-    seen = np.full(len(table.keys), -1, np.int32)  # the last text with the word of a place
+    seen = np.full(len(table.weights), -1, np.int32)  # the last text with each word
     longest = 0
     for text in range(num_texts):
         if asked[text]:
@@ -144,20 +144,20 @@ def weigh_choices(
             if codes[at] == 0 or table.pairs[bit >> 6] >> np.uint64(bit & 63) & np.uint64(1) == 0:
                 at += 1
                 continue
-            size, place = _longest_word(table, codes, at)
+            size, row = _longest_word(table, codes, at)
             if size == 0:
                 at += 1
                 continue
             chars += size
             at += size
-            if seen[place] == text:
+            if seen[row] == text:
                 continue
-            seen[place] = text
-            weight = table.weights[place]
+            seen[row] = text
+            weight = table.weights[row]
             total += weight
             words += 1
             if weight >= TELLING and weight > best[MOST - 1]:
-                show_heaviest(shown[text], best, table.rows[place], weight)
+                show_heaviest(shown[text], best, row, weight)
         sums[text] = total
         counts[text, 0], counts[text, 1], counts[text, 2] = words, chars, num_han
     return sums, counts, shown
@@ -191,20 +191,25 @@ def _read(
 
 @inner_kernel
 def _longest_word(table: Synonyms, codes: Codes, at: int) -> tuple[int, int]:
-    """Characters of the longest word that begins here, and its place; 0 where none does."""
-    size = place = 0
-    key = codes[at]
-    last = len(table.keys) - 1
+    """Characters of the longest word that begins here, and its row; 0 where none does."""
+    size = row = 0
+    state = codes[at]
+    last = len(table.steps) - 1
     for after in range(1, LONGEST):
-        code = codes[at + after]
-        if code == 0:
+        if codes[at + after] == 0:
             break
-        key |= code << (_BITS * after)
-        slot = _place(key, last + 1)
-        while table.keys[slot] != 0 and table.keys[slot] != key:
-            slot = (slot + 1) & last
-        if table.keys[slot] == 0:
+        key = state << _BITS | codes[at + after]
+        place = _place(key, last + 1)
+        step = np.int64(table.steps[place])
+        while step != 0 and step >> (_STATE_BITS + 1) != key:
+            place = (place + 1) & last
+            step = np.int64(table.steps[place])
+        if step == 0:
             break
-        if table.rows[slot] >= 0:
-            size, place = after + 1, slot
-    return size, place
+        found = step & ((1 << _STATE_BITS) - 1)
+        if found < len(table.weights):
+            size, row = after + 1, found
+        if step >> _STATE_BITS & 1 == 0:  # nothing longer begins so: most words
+            break
+        state = _LONGER + found
+    return size, row
