@@ -1,5 +1,5 @@
-"""What holds for several edits and levels together: a copy of each text stays, and none of held-out
-text is trained on."""
+"""What holds for all edits and levels together: a copy of each text stays, none of held-out text is
+trained on, and corpora of nothing and of one document give what they should."""
 
 from __future__ import annotations
 
@@ -8,14 +8,19 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 import several_corpora
 import small_corpus
 import yaml
 from tokenizers import Tokenizer
 
+from mixtures.indexing import index
 from mixtures.plan import make_plan
+from pipeline.config import ConfigError
 from pipeline.corpus import manifest
+from pipeline.embed import embed
 from pipeline.seeing.asking import rows
 
 EDITS = ["substrings", "repeated_lines", "repeated_paragraphs"]
@@ -25,7 +30,19 @@ EVERYTHING: dict[str, Any] = {
     "across": {"repeated_lines": {"documents": 2}, "repeated_paragraphs": {"documents": 2}},
     "edits": EDITS,
 }
-LEVELS = ["none", "url", "exact", "folded", "near"]
+LEVELS = ["none", "url", "exact", "folded", "near", "contained", "semantic"]
+
+
+def counts(texts: list[str]) -> list[list[float]]:
+    return [[text.count(sign) + 1.0 for sign in "aeiou的了在"] for text in texts]
+
+
+def of_level(unique: str) -> dict[str, Any]:
+    return {"unique": unique} | ({"semantic": {"threshold": 0.999}} if unique == "semantic" else {})
+
+
+def embedded(root: Path) -> None:
+    embed(root, lambda texts: np.array(counts(texts)), "counts", "semantic", 32)
 
 
 # --- several edits --------------------------------------------------------------------------------
@@ -64,8 +81,6 @@ def words(folder: Path, edits: list[str], where: str) -> set[str]:
     plan = make_plan(folder / "m.yaml", 2_000)
     name = manifest(folder / "web")["tokenizer"]["hash"]
     decoder = Tokenizer.from_file(str(folder / "web/tokens" / name / "tokenizer.json"))
-    import pyarrow as pa
-
     said = []
     for part in sorted(Path(plan.sources[0].folder).glob("part-*.arrow")):
         windows = pa.ipc.open_file(str(part)).read_all()["ids"].to_pylist()
@@ -112,6 +127,8 @@ def held(tmp_path_factory: pytest.TempPathFactory) -> Path:
         copies += [{"id": f"{n} {how}", "text": copy} for how, copy in of.items()]
     settings["heldout"] = {"share": 0, "keep": ["own/heldout.json"]}
     several_corpora.prepare(folder, "other", copies, **settings)
+    for name in ("own", "other"):
+        embedded(folder / name)
     return folder
 
 
@@ -122,8 +139,8 @@ def test_no_level_trains_on_a_copy_of_held_out_text(held: Path, unique: str) -> 
         for row in rows(held / "own", "select source_id from documents where heldout")
     }
     assert len(out) >= 2
-    edits = EDITS if unique == "none" else []
-    selection = several_corpora.choose(held, "own", "other", edits=edits, unique=unique)
+    edits = EDITS if unique in ("none", "contained") else []
+    selection = several_corpora.choose(held, "own", "other", edits=edits, **of_level(unique))
     names = {
         row["id"]: row["source_id"]
         for name in ("own", "other")
@@ -132,4 +149,32 @@ def test_no_level_trains_on_a_copy_of_held_out_text(held: Path, unique: str) -> 
     kept = [names[i.tobytes().hex()] for docs in selection.documents.values() for i in docs.id]
     leaked = {name for name in kept if name.removeprefix("own-").split(" ")[0] in out}
     assert leaked == set()
-    assert len(kept) > 30
+    assert len(kept) > 15
+
+
+# --- one document ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def few(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A corpus of nothing is none: `prepare` says so."""
+    folder = tmp_path_factory.mktemp("few")
+    for n, name in enumerate(("one", "other")):
+        given = [{"id": "1", "text": small_corpus.english(3 + n), "url": f"https://site.org/{n}"}]
+        several_corpora.prepare(folder, name, given, **EVERYTHING)
+        embedded(folder / name)
+        index(str(folder / name), str(folder / f"{name}-index"))
+    return folder
+
+
+@pytest.mark.parametrize("unique", LEVELS)
+def test_one_document_stays_and_of_none_it_is_said(few: Path, unique: str) -> None:
+    how = of_level(unique) | {"edits": EDITS}
+    (count,) = several_corpora.choose(few, "one", **how).counts
+    assert (count.claimed, count.documents, count.changes.removed_bytes) == (1, 1, 0)
+    if unique == "none":
+        return
+    (count,) = several_corpora.choose(few, "one", **how, not_in=["other-index"]).counts
+    assert (count.claimed, count.documents) == (1, 1)
+    with pytest.raises(ConfigError, match="all copies of others, or of documents in `not_in`"):
+        several_corpora.choose(few, "one", **how, not_in=["one-index"])
