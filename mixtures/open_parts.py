@@ -20,7 +20,7 @@ from mixtures.shard_cache import DamagedShard, Held, Shard, ShardCache
 from pipeline.files import SUSPECTS, hash_once, part_name
 from pipeline.objects import is_url
 
-MAX_OPEN_PARTS = 256  # maps, not memory; far below the usual limit of 1,024 open files
+MAX_OPEN_PARTS = 16_384  # mappings; Linux allows 65,530 (vm.max_map_count)
 FETCHES = 4  # at a time: a line is full with few streams of 64 MB
 Key = tuple[str, int]  # packed folder, part
 

@@ -1,7 +1,9 @@
 """One packed part, memory-mapped: what packing.py wrote, as numpy views.
 
-Record batches are looked at when one of their windows is asked for, so opening a part costs the
-same whatever its length.
+A record batch is looked at when one of its windows is asked for first, so opening a part costs the
+same whatever its length. Of it five numbers are kept, where its columns stand in the file: windows
+come in random order from all parts, so all record batches of a corpus are soon known, and arrays of
+each (2 kB, and 20 us to make a window from) would be more than the ids that a batch takes.
 """
 
 from __future__ import annotations
@@ -13,6 +15,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from mixtures.packed import PADDED
+
+_ID = np.dtype("V16")
+
 
 class Row(NamedTuple):
     """A window; what stands in it as arrays of equal length."""
@@ -21,21 +27,11 @@ class Row(NamedTuple):
     starts: np.ndarray  # int32, ascending; the first is 0
     ids: np.ndarray  # V16 of each document; PADDED at the end of a window that is not full
     follows: np.ndarray | None  # bool: it is seen as one with the document before; None: none is
-
-
-class Rows(NamedTuple):
-    """The windows of a record batch, as they were packed."""
-
-    tokens: np.ndarray  # [rows, packed length + 1] uint16 or uint32
-    offsets: np.ndarray  # [rows + 1]: where in `starts` and `names` a window begins
-    starts: np.ndarray  # int32
-    names: pa.Array  # ids of documents
-    ids: np.ndarray  # the same as V16
-    follows: np.ndarray | None
+    is_padded: bool  # its end is padding
 
 
 class Part:
-    """A packed part.
+    """A packed part. It holds a mapping of the file, and no file descriptor.
 
     Args:
         length: of the windows that are read, which divides the packed one: they are stretches of
@@ -47,67 +43,102 @@ class Part:
         self, path: Path, length: int | None = None, forgotten: frozenset[bytes] = frozenset()
     ) -> None:
         self.forgotten = forgotten
-        self._reader = pa.ipc.open_file(pa.memory_map(str(path)))
+        with pa.memory_map(str(path)) as file:
+            mapped = file.read_buffer()  # which keeps the mapping when the file is closed
+        self._reader = pa.ipc.open_file(mapped)
         self._grouped = "follows" in self._reader.schema.names
-        packed = self._reader.schema.field("ids").type.list_size - 1
-        self._length = length or packed
-        self._pieces, rest = divmod(packed, self._length)
-        assert not rest, f"{path}: windows of {packed} tokens, not whole ones of {length}"
-        self._batches: list[Rows | None] = [None] * self._reader.num_record_batches
-        # of each batch but the last
-        self._rows = len(self._batch(0).tokens) if self._batches else 1
+        ids = self._reader.schema.field("ids").type
+        self._width = ids.list_size
+        self._length = length or self._width - 1
+        self._pieces, rest = divmod(self._width - 1, self._length)
+        assert not rest, f"{path}: windows of {self._width - 1} tokens, not whole ones of {length}"
+        self._address = mapped.address
+        self._bytes = np.frombuffer(mapped, np.uint8)
+        self._mapped = memoryview(self._bytes)
+        self._tokens = _whole(self._bytes, str(ids.value_type))  # uint16 or uint32
+        self._integers = _whole(self._bytes, "int32")
+        self._offsets = memoryview(self._integers)  # gives an int in a third of the time
+        # of each record batch: where its columns begin, see _find; zeros: not known yet
+        self._places = np.zeros((self._reader.num_record_batches, 5), np.int64)
+        self._rows = self._reader.get_batch(0).num_rows if len(self._places) else 1
 
     def row(self, window: int) -> Row:
-        window, piece = divmod(window, self._pieces)
+        """A window. Ten thousands a second are asked for: each numpy call here is one too many."""
+        if self._pieces > 1:
+            window, piece = divmod(window, self._pieces)
         number, row = divmod(window, self._rows)
-        rows = self._batches[number] or self._batch(number)
-        first, last = rows.offsets[row], rows.offsets[row + 1]
-        tokens, starts = rows.tokens[row], rows.starts[first:last]
+        tokens_at, offsets_at, starts_at, ids_at, follows_at = self._places[number].tolist()
+        if not tokens_at:
+            tokens_at, offsets_at, starts_at, ids_at, follows_at = self._find(number)
+        first, last = self._offsets[offsets_at + row], self._offsets[offsets_at + row + 1]
+        starts = self._integers[starts_at + first : starts_at + last]
+        at = tokens_at + row * self._width
         if self._pieces > 1:
             begin = piece * self._length
             end = begin + self._length  # where its last id is, the first of the next one
             inner, outer = starts.searchsorted([begin, end], side="right").tolist()
             starts = np.maximum(starts[inner - 1 : outer] - begin, 0)
             first, last = first + inner - 1, first + outer
-            tokens = tokens[begin : end + 1]
-        follows = None if rows.follows is None else rows.follows[first:last]
-        return Row(tokens, starts, rows.ids[first:last], follows)
+            at += begin
+        return Row(
+            self._tokens[at : at + self._length + 1],
+            starts,
+            np.frombuffer(self._mapped, _ID, last - first, ids_at + 16 * first),
+            self._bits(follows_at, first, last) if follows_at else None,
+            self._mapped[ids_at + 16 * last - 16 : ids_at + 16 * last] == PADDED,
+        )
+
+    def _bits(self, at: int, first: int, last: int) -> np.ndarray:
+        """bool: bits first .. last - 1 of the bitmap at a byte of the file."""
+        packed = self._bytes[at + first // 8 : at + (last + 7) // 8]
+        begin = first % 8
+        return np.unpackbits(packed, bitorder="little")[begin : begin + last - first].view(bool)
+
+    def _find(self, number: int) -> list[int]:
+        """Where in the file the columns of a record batch are: ids (counted in ids), offsets of
+        the lists and starts (in int32), documents, follows (in bytes)."""
+        batch = self._reader.get_batch(number)
+        starts = batch.column("starts")
+        columns = [
+            (batch.column("ids").values.buffers()[1], self._tokens.itemsize),
+            (starts.buffers()[1], 4),
+            (starts.values.buffers()[1], 4),
+            (batch.column("documents").values.buffers()[1], 1),
+        ]
+        if self._grouped:
+            columns.append((batch.column("follows").values.buffers()[1], 1))
+        for at, (buffer, item_bytes) in enumerate(columns):
+            place, rest = divmod(buffer.address - self._address, item_bytes)
+            assert not rest, (number, at, place, rest)
+            assert 0 < place < len(self._bytes), (number, at, place)
+            self._places[number, at] = place
+        found: list[int] = self._places[number].tolist()
+        return found
 
     def holders(self, documents: pa.Array) -> list[int]:
         """Windows that hold one of these documents, for each time that they hold one."""
         found: list[int] = []
-        for number in range(len(self._batches)):
-            rows = self._batch(number)
-            (hits,) = np.nonzero(np.asarray(pc.is_in(rows.names, value_set=documents)))
-            inside = np.searchsorted(rows.offsets, hits, side="right") - 1
-            last = rows.offsets[inside + 1] - 1
-            ends = rows.starts[np.minimum(hits + 1, last)]
+        for number in range(len(self._places)):
+            batch = self._reader.get_batch(number)
+            lists = batch.column("starts")
+            offsets, starts = lists.offsets.to_numpy(), lists.values.to_numpy()
+            names = batch.column("documents").values
+            (hits,) = np.nonzero(np.asarray(pc.is_in(names, value_set=documents)))
+            inside = np.searchsorted(offsets, hits, side="right") - 1
+            last = offsets[inside + 1] - 1
+            ends = starts[np.minimum(hits + 1, last)]
             ends = np.where(hits == last, self._length * self._pieces + 1, ends)
             # a window has the first id of the next one too
-            first = np.maximum(rows.starts[hits] - 1, 0) // self._length
+            first = np.maximum(starts[hits] - 1, 0) // self._length
             end = np.minimum((ends - 1) // self._length + 1, self._pieces)
             windows = (inside + number * self._rows) * self._pieces
             for window, begin, stop in zip(windows, first, end, strict=True):
                 found += range(int(window + begin), int(window + stop))
         return found
 
-    def _batch(self, number: int) -> Rows:
-        batch = self._reader.get_batch(number)
-        starts, names = batch.column("starts"), batch.column("documents").values
-        follows = batch.column("follows").values if self._grouped else None
-        rows = Rows(
-            tokens=batch.column("ids").values.to_numpy().reshape(batch.num_rows, -1),
-            offsets=starts.offsets.to_numpy(),
-            starts=starts.values.to_numpy(),
-            names=names,
-            ids=_hashes(names),
-            follows=None if follows is None else follows.to_numpy(zero_copy_only=False),
-        )
-        self._batches[number] = rows
-        return rows
 
-
-def _hashes(values: pa.Array) -> np.ndarray:
-    """An array of schema.HASH as V16, without a copy."""
-    raw = np.frombuffer(values.buffers()[1], "V16")
-    return raw[values.offset : values.offset + len(values)]
+def _whole(raw: np.ndarray, dtype: str) -> np.ndarray:
+    """Bytes of a file as whole items, from its beginning."""
+    item_bytes = np.dtype(dtype).itemsize
+    items: np.ndarray = raw[: len(raw) // item_bytes * item_bytes].view(dtype)
+    return items

@@ -229,7 +229,7 @@ def test_a_length_that_divides_the_packed_one_reads_the_same_files(
 def test_padding_has_no_loss_and_is_seen_by_nothing(tmp_path: Path) -> None:
     import torch
 
-    from mixtures.loader import _mark
+    from mixtures.borders import divided, numbered
     from trainer.attention import dense_mask
     from trainer.model import targets
 
@@ -240,9 +240,9 @@ def test_padding_has_no_loss_and_is_seen_by_nothing(tmp_path: Path) -> None:
     (part,) = parts(tmp_path, packed)
     counts = 0
     for window in range(2):
-        tokens, borders = part.row(window).tokens.astype(np.int64), np.zeros(10, np.int32)
-        names = _mark(part.row(window), frozenset(), borders)
-        number = np.cumsum(borders)
+        tokens = part.row(window).tokens.astype(np.int64)
+        starts, names = divided(part.row(window), frozenset())
+        (number,) = numbered([starts], 10)
         assert len(names) == number[-1] + 1
         padding = np.array([names[at].tobytes() == PADDED for at in number])
         assert padding.tolist() == (tokens == 0).tolist()
