@@ -206,7 +206,7 @@ def _longest_word(table: Synonyms, codes: Codes, at: int) -> tuple[int, int]:
             step = np.int64(table.steps[place])
         if step == 0:
             break
-        found = step & ((1 << _STATE_BITS) - 1)
+        found = int(step) & ((1 << _STATE_BITS) - 1)
         if found < len(table.weights):
             size, row = after + 1, found
         if step >> _STATE_BITS & 1 == 0:  # nothing longer begins so: most words
