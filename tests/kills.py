@@ -13,9 +13,9 @@ import os
 import signal
 from pathlib import Path
 
-from pipeline import files, prepare, runners
+from pipeline import beside, corpus, files, launch, prepare, runners
 from pipeline.run import run_join, run_part, run_sweep
-from pipeline.settings import load_corpus
+from pipeline.settings import Tokenizer, load_corpus
 from pipeline.stages import JOINS, PART_STAGES, Job
 
 FORKS = multiprocessing.get_context("forkserver")
@@ -75,3 +75,24 @@ def run_stages(job: Job, *_: object) -> None:
 
 def _kind(stage: str) -> str:
     return "join" if stage in JOINS else "part" if stage in PART_STAGES else "text"
+
+
+def tokenized_or_killed(root: Path, tokenizer: Path, moment: int, told: Path) -> bool:
+    """As `prepared_or_killed`, of `assay tokenize`."""
+    process = FORKS.Process(target=_tokenize, args=(root, tokenizer, moment, told))
+    process.start()
+    process.join()
+    assert process.exitcode in (0, -signal.SIGKILL), process.exitcode
+    return process.exitcode == 0
+
+
+def _tokenize(root: Path, tokenizer: Path, moment: int, told: Path) -> None:
+    die_at_rename(moment, told)
+    launch.run_sweep = _sweep  # type: ignore[assignment]
+    with corpus.locked(root):
+        beside.tokenize(root, Tokenizer(file=str(tokenizer)), None, 1)
+
+
+def _sweep(job: Job, stages: tuple[str, ...], *_: object) -> None:
+    for shard in job.shards:
+        run_sweep(job, stages, shard)

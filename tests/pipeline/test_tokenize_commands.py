@@ -7,6 +7,7 @@ import json
 import shutil
 from pathlib import Path
 
+import kills
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -138,6 +139,43 @@ def test_a_killed_call_goes_on_and_prepare_keeps_it_current(corpus: Path, tmp_pa
     assert len(dropped.stdout.splitlines()) == 1
     assert added_tokenizers.listed(root) == ()
     assert "token ids of a former tokenizer" in small_corpus.assay("gc", folder).stdout
+
+
+def test_sigkill_at_any_rename_leaves_the_same_bytes(
+    corpus: Path, many_parts: Path, tmp_path: Path
+) -> None:
+    """Before, in the middle of and after a file: 1, 6, 11, ... moments after the start."""
+    root, told = tmp_path / "corpus", tmp_path / "told"
+    shutil.copytree(many_parts, root)
+    moments = itertools.count(1, 5)
+    while not kills.tokenized_or_killed(root, corpus.parent / "other.json", next(moments), told):
+        pass
+    halves = [line.split()[0] for line in told.read_text().splitlines()]
+    assert set(halves) == {"before", "middle", "after"}
+    identity = tokenizer_of([root], "other")
+    for folder in (f"tokens/{identity}", f"tokens/{identity}/counts"):
+        made = {path.name: path.read_bytes() for path in (root / folder).glob("part-*")}
+        assert made == {p.name: p.read_bytes() for p in (corpus / folder).glob("part-*")}
+        assert len(made) == len(_texts(root))
+    assert [path for path in root.rglob("*") if ".tmp" in path.name] == []
+    damage.require_whole(root)
+
+
+def test_the_slow_engine_says_why(corpus: Path, tmp_path: Path) -> None:
+    root, own = tmp_path / "corpus", tmp_path / "han.json"
+    shutil.copytree(corpus, root)
+    spec = json.loads((corpus.parent / "other.json").read_text("utf-8"))
+    spec["pre_tokenizer"]["pretokenizers"][0]["pattern"] = {"Regex": r"\p{Han}+|\P{Han}+"}
+    own.write_text(json.dumps(spec), "utf-8")
+    done = small_corpus.assay("tokenize", root, "--tokenizer", own, "--workers", "1")
+    (line,) = (line for line in done.stderr.splitlines() if line.startswith("tokenizer "))
+    assert line == (
+        f"tokenizer {own}: encoded by `tokenizers`, 15 to 80 times slower than fastokens; "
+        "fastokens does not read this tokenizer (splitting rule "
+        "'\\\\p{Han}+|\\\\P{Han}+' names a script; "
+        "fastokens misreads it); a tokenizer with a rule of `assay tokenizer train --rule` is fast"
+    )
+    assert done.stdout.splitlines()[1].endswith(", uint16, tokenizers")
 
 
 def test_documents_of_another_version_are_refused(corpus: Path, tmp_path: Path) -> None:
