@@ -38,7 +38,10 @@ def mix(argv: list[str]) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("mixture", type=Path, help="mixture.yaml")
-    parser.add_argument("--tokens", help="of the run: 500k, 2M, 1.5B")
+    parser.add_argument(
+        "--tokens",
+        help="of the run: 500k, 2M, 1.5B; may be left out where the last phase has `until`",
+    )
     how = parser.add_mutually_exclusive_group()
     how.add_argument(
         "--show", action="store_true", help="the mixture with all that it extends written out"
@@ -59,9 +62,10 @@ def mix(argv: list[str]) -> int:
         keys = mixture.model_dump(mode="json", by_alias=True, exclude_unset=True)
         print(yaml.safe_dump(keys, sort_keys=False, allow_unicode=True), end="")
         return 0
-    if options.tokens is None:
+    until = mixture.phases[-1].until if mixture.phases else None
+    tokens = until if options.tokens is None else parse_amount(options.tokens)
+    if tokens is None:
         raise ConfigError("--tokens is missing: how long the run is, for instance --tokens 2M")
-    tokens = parse_amount(options.tokens)
     selection = select(mixture)
     plan = plan_selection(mixture, selection, tokens, write=not options.dry_run)
     if options.verify:

@@ -54,10 +54,10 @@ class Part:
         assert not rest, f"{path}: windows of {self._width - 1} tokens, not whole ones of {length}"
         self._address = mapped.address
         self._bytes = np.frombuffer(mapped, np.uint8)
-        self._mapped = memoryview(self._bytes)
+        self._mapped = self._bytes.data
         self._tokens = _whole(self._bytes, str(ids.value_type))  # uint16 or uint32
         self._integers = _whole(self._bytes, "int32")
-        self._offsets = memoryview(self._integers)  # gives an int in a third of the time
+        self._offsets = self._integers.data  # gives an int in a third of the time
         # of each record batch: where its columns begin, see _find; zeros: not known yet
         self._places = np.zeros((self._reader.num_record_batches, 5), np.int64)
         self._rows = self._reader.get_batch(0).num_rows if len(self._places) else 1

@@ -31,7 +31,7 @@ _EXPECTED = {
     "bool_parsing": "expected true or false",
     "float_type": _NUMBER,
     "float_parsing": _NUMBER,
-    "finite_number": _NUMBER,
+    "finite_number": "expected a number that is not infinite and not `.nan`",
     "int_type": _WHOLE_NUMBER,
     "int_parsing": _WHOLE_NUMBER,
     "int_from_float": _WHOLE_NUMBER,

@@ -283,6 +283,16 @@ def test_mix_shows_phases(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert lines[at + 4].startswith("2 50 to 99 1,600 chinese 75.00 % 74.00 % 592 ")
 
 
+def test_the_end_of_the_last_phase_is_the_length_of_the_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(write(tmp_path, phases=[TWO[0], TWO[1] | {"until": "1.6k"}]))
+    assert mix([path, "--dry-run"]) == 0
+    alone = capsys.readouterr().out
+    assert mix([path, "--tokens", "1.6k", "--dry-run"]) == 0
+    assert capsys.readouterr().out == alone
+
+
 # --- sources that come in later -------------------------------------------------------------------
 
 LATER: list[dict[str, Any]] = [
