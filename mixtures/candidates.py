@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from mixtures import parallel
 from mixtures.copies import LEVELS, split_direction
 from mixtures.spec import Mixture
 from pipeline import frozen
@@ -146,7 +147,8 @@ def _require_copies(mixture: Mixture, corpus: str) -> None:
 
 
 def heldout_hashes(roots: list[Path]) -> pa.Array:
-    """Contents (hex) that no arm trains on: the held-out sets of all corpora, verified copies.
+    """Contents (hex) that no arm trains on: the held-out sets of all corpora, verified copies, and
+    what is of a translation group of one of these.
 
     Raises:
         ConfigError: a corpus has no sets, or they are damaged.
@@ -160,7 +162,8 @@ def heldout_hashes(roots: list[Path]) -> pa.Array:
             require_whole(root, str(path.relative_to(root)), known)
             matches.append(path)
     contents = set().union(*map(_held, roots), *map(_contents, matches))
-    return pa.array(sorted(content.hex() for content in contents), pa.string())
+    held = pa.array(sorted(content.hex() for content in contents), pa.string())
+    return parallel.with_translations(roots, held)
 
 
 def forgotten_hashes(roots: list[Path]) -> pa.Array:

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from filters import kept_languages
 from filters.presets import expression, first_reason
-from pipeline import forgotten, measured
+from pipeline import forgotten, measured, translations
 from pipeline.corpus import CorpusError, manifest, part_paths
 from pipeline.syntax import quoted, text_literal
 
@@ -103,6 +103,16 @@ class Corpus:
         if not asked or not set(self.groups.get("language", ())) >= READ_BY_LANGUAGES:
             return ""
         return kept_languages.expression(self.manifest["settings"][LANGUAGES])
+
+    def translation_group(self, table: str = "") -> str:
+        """The name of a document's translation group, in SQL as `translations.name_of` gives it; ""
+        where the corpus was not told of any."""
+        told = self.manifest["settings"].get(translations.COLUMN)
+        if told is None:
+            return ""
+        from pipeline.settings import TranslationGroup  # 0.1 s, for these corpora alone
+
+        return translations.name_of(TranslationGroup(**told), table)
 
     def fields(self, group: str) -> tuple[str, ...]:
         """Columns of a group that will be asked for: DuckDB reads all that a struct is made of."""

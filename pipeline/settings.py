@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, field_validator
 
 from dedup.curve import choose
 from pipeline.amounts import Amount, NumBytes
-from pipeline.config import ConfigError, Settings, load
+from pipeline.config import ConfigError, Settings, load, suggestion
 
 Kind = Literal["web", "book", "code", "paper", "qa", "forum", "dialogue"]
 Score = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
@@ -93,6 +93,43 @@ class Heldout(Settings):
                 f"max_documents = {self.max_documents} is below min_documents = "
                 f"{self.min_documents}; raise the one or lower the other"
             )
+        return self
+
+
+class TranslationGroup(Settings):
+    """How parallel pages are told."""
+
+    field: str | None = None  # meta.<kept field>: documents of one value are one group
+    # Of addresses: [[/en/, /zh/], ["?lang=en", "?lang=zh"]]. Every variant, as plain text and
+    # wherever it stands, becomes the first of its list; addresses that are then equal are one
+    # group, and one that holds no variant is of none
+    url: tuple[tuple[str, ...], ...] | None = None
+
+    @field_validator("field")
+    @classmethod
+    def _is_kept(cls, field: str | None) -> str | None:
+        if field is not None and not field.removeprefix("meta."):
+            raise ValueError("names no field; expected meta.<field>, as in meta.page")
+        if field is not None and not field.startswith("meta."):
+            raise ValueError(f"{field!r}: expected a kept field, as in meta.{field}")
+        return field
+
+    @field_validator("url")
+    @classmethod
+    def _are_variants(
+        cls, url: tuple[tuple[str, ...], ...] | None
+    ) -> tuple[tuple[str, ...], ...] | None:
+        for variants in url or ():
+            if len(set(variants)) < 2 or len(set(variants)) < len(variants) or "" in variants:
+                raise ValueError(
+                    f"{list(variants)}: expected two or more distinct variants, as in [/en/, /zh/]"
+                )
+        return url
+
+    @model_validator(mode="after")
+    def _one_way(self) -> TranslationGroup:
+        if (self.field is None) == (not self.url):
+            raise ValueError("expected `field: meta.page` or `url: [[/en/, /zh/]]`, one of the two")
         return self
 
 
@@ -233,6 +270,9 @@ class CorpusSettings(Settings):
     languages: Languages = ("zh", "en")
     tokenizer: Annotated[Tokenizer, BeforeValidator(_tokenizer)]
     heldout: Heldout = Heldout()
+    # Parallel pages, as in {url: [[/en/, /zh/]]} or {field: meta.page}: on one side of a held-out
+    # split, and a column for `group` of a mixture; docs/mixtures.md, Parallel pages
+    translation_group: TranslationGroup | None = None
     near: Near = Near()
     # Groups of filters/signals.py. `default`: those of every corpus; `all`: every one of the table
     signals: tuple[str, ...] = Field(("default",), min_length=1)
@@ -297,6 +337,17 @@ class CorpusSettings(Settings):
         if twice:
             raise ValueError(f"source {twice[0]!r} stands twice; give each input its own name")
         return inputs
+
+    @model_validator(mode="after")
+    def _group_is_kept(self) -> CorpusSettings:
+        field = self.translation_group and self.translation_group.field
+        kept = {f"meta.{name}" for item in self.inputs for name in item.keep}
+        if field and field not in kept:
+            raise ValueError(
+                f"key `translation_group.field`: no input keeps {field}; "
+                + (suggestion(field, kept) if kept else "add it to the `keep` of an input")
+            )
+        return self
 
 
 def load_corpus(path: str | Path, *, tokenizer_exists: bool = True) -> CorpusSettings:

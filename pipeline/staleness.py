@@ -40,7 +40,7 @@ def make_job(
     written = ["pyarrow", "zlib-ng", "zstandard"]  # a reader's own stand with its format
     written += ["trafilatura"] if settings.extractor == "trafilatura" else []
     near, folding = settings.near.model_dump(), _folding()
-    held = settings.heldout
+    held, parallel = settings.heldout, settings.translation_group
     added = added_tokenizers.listed(root, encoder.hash)
     own: dict[str, tuple[str, Any]] = {
         "ingest": ("ingest", [settings.hard, settings.extractor, id_bound, versions(written)]),
@@ -52,7 +52,8 @@ def make_job(
         "pairs": ("near_join", near["threshold"]),
         "nominees": (
             "heldout",
-            [list(settings.languages), held.share, held.min_documents, held.max_documents],
+            [list(settings.languages), held.share, held.min_documents, held.max_documents]
+            + ([parallel.model_dump()] if parallel else []),
         ),
         "heldout": (
             "heldout",

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 import pyarrow as pa
 
 from filters.presets import PROSE_GROUPS, of_prose
-from pipeline import schema
+from pipeline import schema, translations
 from pipeline.forgotten import listed
 from pipeline.places import domains, labels, lines, sources
 from pipeline.relations import (
@@ -31,7 +31,15 @@ from pipeline.relations import (
 from pipeline.syntax import quoted, text_literal
 from pipeline.totals import costs, shards, stages, timings
 
-DERIVED = ("heldout", "duplicate", "near_duplicate", "contained", "cluster_size", "kept")
+DERIVED = (
+    "heldout",
+    "duplicate",
+    "near_duplicate",
+    "contained",
+    "cluster_size",
+    "translation_group",
+    "kept",
+)
 
 
 def documents(corpus: Corpus) -> str:
@@ -118,7 +126,8 @@ def _presets(corpus: Corpus) -> str:
 
 
 def _heldout(corpus: Corpus) -> tuple[str, str]:
-    """The content stands in a held-out set, or is a verified copy of one that does."""
+    """The content stands in a held-out set, is a verified copy of one that does, or is of the
+    translation group of one of these."""
     return (
         f"left join ({_held_contents(corpus)}) as held on held.content_hash = d.content_hash",
         "held.content_hash is not null",
@@ -206,10 +215,19 @@ def _cluster_size(corpus: Corpus) -> tuple[str, str]:
     )
 
 
+def _translation_group(corpus: Corpus) -> tuple[str, str]:
+    return "", corpus.translation_group("d.") or "null::varchar"
+
+
 def _held_contents(corpus: Corpus) -> str:
     sets = corpus.table("heldout/documents", schema.HELDOUT)
     matches = corpus.table("heldout/matches", schema.HELDOUT_MATCHES)
-    return f"select content_hash from {sets} union select content_hash from {matches}"
+    held = f"select content_hash from {sets} union select content_hash from {matches}"
+    if not (name := corpus.translation_group()):
+        return held
+    rows = corpus.table("documents", schema.DOCUMENTS)
+    of_held = f"select {name} from {rows} where {name} is not null and content_hash in ({held})"
+    return f"{held} union select content_hash from {rows} where {name} in ({of_held})"
 
 
 DERIVATIONS: Mapping[str, Callable[[Corpus], tuple[str, str]]] = {  # -> (join, column)
@@ -218,6 +236,7 @@ DERIVATIONS: Mapping[str, Callable[[Corpus], tuple[str, str]]] = {  # -> (join, 
     "near_duplicate": _near_duplicate,
     "contained": _contained,
     "cluster_size": _cluster_size,
+    translations.COLUMN: _translation_group,
 }
 
 

@@ -30,6 +30,7 @@ def write(
     source: str = "web",
     kind: str | None = None,
     domain: Callable[[str], str | None] = lambda _: None,
+    url: Callable[[str], str | None] = lambda _: None,
 ) -> list[int]:
     """documents/ and signals/language/ of these texts; returns the part numbers."""
     numbers = []
@@ -41,6 +42,7 @@ def write(
                 "source": source,
                 "kind": kind,
                 "domain": domain(text),
+                "url": url(text),
                 "text": text,
                 "num_bytes": len(text.encode()),
             }

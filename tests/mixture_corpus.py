@@ -54,6 +54,7 @@ class Tiny:
     matches: list[int] = field(default_factory=list)
     kept: list[Doc] = field(default_factory=list)  # held-out text of other corpora
     name: str = "tiny"
+    translation_group: dict[str, Any] | None = None
 
     def id(self, number: int) -> str:
         return schema.document_id(self.docs[number].source, self.name, number).hex()
@@ -70,7 +71,10 @@ def write_corpus(root: Path, tiny: Tiny, shard_rows: int = 100) -> Path:
         {
             "format": schema.FORMAT_VERSION,
             "name": tiny.name,
-            "settings": {"near": {"threshold": 0.8}},
+            "settings": {
+                "near": {"threshold": 0.8},
+                "translation_group": tiny.translation_group,
+            },
             "tokenizer": {"hash": TOKENIZER},
             "signals": ["language", "quality"],
             "meta": [],

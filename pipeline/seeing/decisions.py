@@ -80,6 +80,7 @@ def verdict(found: Row) -> list[str]:
     lines = []
     if row["heldout"]:
         sets = ", ".join(sorted({item["set"] for item in found["heldout"]}))
+        sets = sets or f"as one of its translation group, {row['translation_group']}"
         lines.append(f"out: held out, no mixture trains on it ({sets})")
     if row["duplicate"]:
         first = min(item["id"] for item in found["copies"])

@@ -37,7 +37,11 @@ PARTS: dict[str, PartStage] = {
         ("ingest", "signals/language"),
         lambda job, part: heldout.nominate_outputs(job.root, part),
         lambda job, shard: heldout.nominate(
-            job.root, job.settings.heldout, tuple(job.settings.languages), shard.part
+            job.root,
+            job.settings.heldout,
+            tuple(job.settings.languages),
+            shard.part,
+            job.settings.translation_group,
         ),
     ),
 }

@@ -13,6 +13,10 @@ range; where more than `max_documents` do, the lowest `max_documents` are. Where
 lowest ENOUGH x `min_documents`: the lowest of all parts are among these, and together they are as
 many as that exactly when the contents of all parts are. Those above the bound and its own lowest
 `min_documents` are only counted: they have no text.
+
+With `translation_group` a document that is of a group goes by the hash of the group's name, not of
+its content, so that parallel pages are held out together; a content that stands under several
+hashes by the lowest of them, which parts can tell one by one.
 """
 
 from __future__ import annotations
@@ -25,18 +29,24 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+import xxhash
 
-from pipeline import frozen, schema
+from pipeline import frozen, schema, translations
 from pipeline.files import file_hash, part_name, read_sealed, replacing, write_sealed
 from pipeline.tables import column, first_of_each, halves_of, rank_of, write_table
 
 if TYPE_CHECKING:
-    from pipeline.settings import Heldout
+    from pipeline.settings import Heldout, TranslationGroup
 
 SLICE_ROWS = 1_024  # of held-out texts, written together
 ENOUGH = 20  # times min_documents: topping up holds out a twentieth of a small source at most
 NOMINEES = pa.schema(
-    [("language", pa.string()), ("content_hash", schema.HASH), ("text", pa.string())]
+    [
+        ("language", pa.string()),
+        ("content_hash", schema.HASH),
+        ("key", pa.uint64()),  # the first 64 bits of the hash that it is chosen by
+        ("text", pa.string()),
+    ]
 )
 
 
@@ -47,28 +57,38 @@ def nominate_outputs(root: Path, part: int) -> list[Path]:
     return [root / "joins" / "nominees" / part_name(part)]
 
 
-def nominate(root: Path, heldout: Heldout, languages: tuple[str, ...], part: int) -> dict[str, Any]:
-    """Nominees of a part, by language and content hash.
+def nominate(
+    root: Path,
+    heldout: Heldout,
+    languages: tuple[str, ...],
+    part: int,
+    group: TranslationGroup | None = None,
+) -> dict[str, Any]:
+    """Nominees of a part, by language, the hash that they are chosen by, and content hash.
 
     Args:
         languages: those of which sets are chosen.
+        group: how parallel pages are told.
     """
     name = part_name(part)
     documents = pq.ParquetFile(root / "documents" / name)  # read_table takes 2 ms more a file
     contents = documents.read(["content_hash"]).column(0)
     signals = pq.ParquetFile(root / "signals" / "language" / name)
     language = signals.read(["lang"]).column(0)
-    first = pa.array(first_of_each(contents))
-    table = pa.table(
-        {"language": language.take(first), "content_hash": contents.take(first), "row": first}
-    )
+    keys = halves_of(contents.combine_chunks())[:, 0].astype(np.uint64)  # Arrow has no big-endian
+    if group is not None:
+        keys = _by_group(translations.names(root / "documents" / name, group), keys)
+    ascending = np.argsort(keys, kind="stable")  # of one content the lowest counts
+    first = pa.array(np.sort(ascending[first_of_each(contents.take(pa.array(ascending)))]))
+    columns = {"language": language, "content_hash": contents, "key": pa.array(keys)}
+    table = pa.table({**{n: c.take(first) for n, c in columns.items()}, "row": first})
     table = table.filter(pc.is_in(table["language"], pa.array(languages, pa.string())))
     rank = pa.array(rank_of(table["content_hash"].combine_chunks()))
     table = table.append_column("rank", rank)
-    table = table.sort_by([("language", "ascending"), ("rank", "ascending")])
+    table = table.sort_by([(n, "ascending") for n in ("language", "key", "rank")])
     codes = np.asarray(table["language"].combine_chunks().dictionary_encode().indices)
     place = np.arange(len(codes)) - np.flatnonzero(np.diff(codes, prepend=-1))[codes]
-    lowest = halves_of(table["content_hash"].combine_chunks())[:, 0] < bound(heldout.share)
+    lowest = np.asarray(table["key"]) < np.uint64(bound(heldout.share))
     lowest &= place < heldout.max_documents
     least = heldout.min_documents if heldout.share > 0 else 0
     nominees = table.filter(pa.array(lowest | (place < ENOUGH * least)))
@@ -76,9 +96,19 @@ def nominate(root: Path, heldout: Heldout, languages: tuple[str, ...], part: int
     rows = np.sort(np.asarray(with_text["row"]))
     at = pc.index_in(nominees["row"], pa.array(rows))  # null: without text
     texts = _texts(documents, rows).take(at)
-    columns = [nominees["language"], nominees["content_hash"], texts]
-    write_table(nominate_outputs(root, part)[0], NOMINEES, columns)
+    chosen_by = [nominees[n] for n in ("language", "content_hash", "key")]
+    write_table(nominate_outputs(root, part)[0], NOMINEES, [*chosen_by, texts])
     return {"documents": len(contents), "contents": len(first), "nominees": len(nominees)}
+
+
+def _by_group(names: pa.Array, contents: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Of each document the hash of the name of its group, or of its content where it is of none."""
+    coded = names.dictionary_encode()
+    hashes = [
+        xxhash.xxh3_128_intdigest(name.encode()) >> 64 for name in coded.dictionary.to_pylist()
+    ]
+    of_group = np.array([*hashes, 0], np.uint64)[np.asarray(coded.indices.fill_null(len(hashes)))]
+    return np.where(np.asarray(names.is_valid()), of_group, contents)
 
 
 def _texts(documents: pq.ParquetFile, rows: npt.NDArray[np.int64]) -> pa.Array:
@@ -111,7 +141,7 @@ def choose(
 ) -> dict[str, Any]:
     """Write heldout.json and its documents: the sets that stand, those kept and given, new ones.
 
-    In memory are the texts of all sets but the new ones, of these one set at a time, and 24 bytes
+    In memory are the texts of all sets but the new ones, of these one set at a time, and 32 bytes
     a nominee.
 
     Args:
@@ -160,10 +190,13 @@ def _write(writer: pq.ParquetWriter, rows: pa.Table) -> dict[str, Any]:
     }
 
 
-# A nominee: its content, as two numbers, and where it stands: its part and row of `nominees`.
-NOMINEE = np.dtype([("upper", "<u8"), ("lower", "<u8"), ("part", "<u4"), ("row", "<u4")])
+# A nominee: what it is chosen by; its content, as two numbers; where it stands, its part and row of
+# `nominees`.
+NOMINEE = np.dtype(
+    [("key", "<u8"), ("upper", "<u8"), ("lower", "<u8"), ("part", "<u4"), ("row", "<u4")]
+)
 Nominated = npt.NDArray[Any]  # of NOMINEE
-MERGE_ROWS = 1 << 20  # nominees of a set that wait until they are merged, 24 bytes each
+MERGE_ROWS = 1 << 20  # nominees of a set that wait until they are merged, 32 bytes each
 
 
 def _nominated(
@@ -178,10 +211,12 @@ def _nominated(
         found[key] = _lowest(np.concatenate([before, *waiting.pop(key)]), heldout)
 
     for part, source in sources.items():
-        table = pq.ParquetFile(nominate_outputs(root, part)[0]).read(["language", "content_hash"])
+        file = pq.ParquetFile(nominate_outputs(root, part)[0])
+        table = file.read(["language", "content_hash", "key"])
         nominated = np.empty(len(table), NOMINEE)
         halves = halves_of(table["content_hash"].combine_chunks())
         nominated["upper"], nominated["lower"] = halves.T
+        nominated["key"] = table["key"]
         nominated["part"], nominated["row"] = part, np.arange(len(table))
         for language in table["language"].unique().to_pylist():
             key = language, source
@@ -197,18 +232,19 @@ def _nominated(
 
 def _lowest(nominated: Nominated, heldout: Heldout) -> Nominated:
     """The contents below the bound, and so many of the lowest as tell whether there are enough;
-    ascending, each once."""
-    nominated = nominated[np.lexsort((nominated["lower"], nominated["upper"]))]
+    ascending, each once, by its lowest key."""
+    nominated = nominated[np.lexsort([nominated[n] for n in ("key", "lower", "upper")])]
     upper, lower = nominated["upper"], nominated["lower"]
     is_new = np.ones(len(nominated), np.bool_)
     is_new[1:] = (upper[1:] != upper[:-1]) | (lower[1:] != lower[:-1])
     nominated = nominated[is_new]
+    nominated = nominated[np.argsort(nominated["key"], kind="stable")]
     return nominated[: max(_below(nominated, heldout), ENOUGH * heldout.min_documents)].copy()
 
 
 def _below(contents: Nominated, heldout: Heldout) -> int:
     """How many of the lowest `share` of the hash range are held out."""
-    return min(int((contents["upper"] < bound(heldout.share)).sum()), heldout.max_documents)
+    return min(int((contents["key"] < bound(heldout.share)).sum()), heldout.max_documents)
 
 
 def _new_sets(
