@@ -23,11 +23,12 @@ from pipeline import schema
 from pipeline.added_tokenizers import listed
 from pipeline.commits import CHANGED
 from pipeline.corpus import CorpusError, manifest
+from pipeline.encoder import Encoder
 from pipeline.files import hash_once, replacing
 from pipeline.fingerprint import fingerprint
 from pipeline.finished import home
 from pipeline.settings import Tokenizer
-from pipeline.tokenizer import Encoder, load
+from pipeline.tokenizer import load
 
 FOLDER = "edited"
 

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from pipeline import frozen, schema
 from pipeline.config import ConfigError
-from pipeline.tokenizer import Encoder
+from pipeline.encoder import Encoder
 
 
 @dataclass(frozen=True)

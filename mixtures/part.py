@@ -107,12 +107,13 @@ class Part:
         ]
         if self._grouped:
             columns.append((batch.column("follows").values.buffers()[1], 1))
+        found = [0] * 5
         for at, (buffer, item_bytes) in enumerate(columns):
-            place, rest = divmod(buffer.address - self._address, item_bytes)
-            assert not rest, (number, at, place, rest)
-            assert 0 < place < len(self._bytes), (number, at, place)
-            self._places[number, at] = place
-        found: list[int] = self._places[number].tolist()
+            found[at], rest = divmod(buffer.address - self._address, item_bytes)
+            assert not rest, (number, at, found[at], rest)
+            assert 0 < found[at] < len(self._bytes), (number, at, found[at])
+        self._places[number, 1:] = found[1:]
+        self._places[number, 0] = found[0]  # last: another thread then reads them all
         return found
 
     def holders(self, documents: pa.Array) -> list[int]:

@@ -17,13 +17,14 @@ from pipeline.added_tokenizers import Added
 from pipeline.amounts import counted
 from pipeline.config import ConfigError, check
 from pipeline.corpus import CorpusError, manifest, part_paths
+from pipeline.encoder import Encoder
 from pipeline.engine_choice import engine_of, tell, why_slow
 from pipeline.files import read_sealed, remove_temporaries, write_sealed
 from pipeline.job import SAMPLE_BYTES, SAMPLE_RECORDS_A_SHARD, SAMPLE_SHARDS
 from pipeline.settings import CorpusSettings, Tokenizer
 from pipeline.stages import Job
 from pipeline.staleness import Fingerprints, make_job, missing_parts, records
-from pipeline.tokenizer import Encoder, load, save
+from pipeline.tokenizer import load, save
 from pipeline.tokenizer_engines import Engine
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from filters import normalize
 from pipeline import forks
+from pipeline.encoder import Encoder
 from pipeline.engine_choice import engine_of, tell, why_slow
 from pipeline.files import read_sealed, write_sealed
 from pipeline.fingerprint import fingerprint, versions
@@ -23,7 +24,7 @@ from pipeline.settings import CorpusSettings
 from pipeline.shards import Shard
 from pipeline.stages import Job
 from pipeline.staleness import make_job
-from pipeline.tokenizer import Encoder, save, stands
+from pipeline.tokenizer import save, stands
 
 SAMPLE_BYTES = 1_000_000  # of text on which the fast tokenizer must agree with the reference
 SAMPLE_SHARDS = 100

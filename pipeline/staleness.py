@@ -19,6 +19,7 @@ from filters.editors import Editor
 from filters.signals import Group
 from kernels.han import SIMPLIFIED
 from pipeline import added_tokenizers, commits, evaluation_items, frozen, given, store
+from pipeline.encoder import Encoder
 from pipeline.files import file_hash, hash_once, read_json
 from pipeline.fingerprint import code, fingerprint, versions
 from pipeline.groups import editors, groups
@@ -26,7 +27,6 @@ from pipeline.readers.formats import READERS, format_of, packages_of
 from pipeline.settings import CorpusSettings, Near
 from pipeline.shards import Shard
 from pipeline.stages import JOINS, Job, is_text_stage, part_stage
-from pipeline.tokenizer import Encoder
 from pipeline.transforms import heldout, heldout_index
 
 FILTERS = Path(__file__).resolve().parent.parent / "filters"
@@ -128,7 +128,7 @@ def _own(stage: str, module: str, parts: Any) -> str:
 
 
 def _encoding(tokenizer_hash: str) -> list[Any]:
-    return [tokenizer_hash, code("pipeline.tokenizer"), versions(["tokenizers", "fastokens"])]
+    return [tokenizer_hash, code("pipeline.encoder"), versions(["tokenizers", "fastokens"])]
 
 
 def signature_print(near: Near) -> str:

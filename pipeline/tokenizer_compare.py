@@ -15,9 +15,10 @@ import pyarrow.parquet as pq
 import tokenizers
 
 from pipeline.corpus import part_paths
+from pipeline.encoder import Encoder
 from pipeline.files import part_name
 from pipeline.settings import Tokenizer
-from pipeline.tokenizer import Encoder, choose_engine, load
+from pipeline.tokenizer import choose_engine, load
 from pipeline.tokenizer_engines import controls_special, loaded
 from pipeline.tokenizer_sample import Document, Lowest
 

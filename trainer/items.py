@@ -16,6 +16,7 @@ from mixtures import heldout
 from mixtures.heldout import HeldoutSet
 from mixtures.spec import load_mixture
 from pipeline import tokenizer
+from pipeline.encoder import Encoder
 from pipeline.settings import Tokenizer
 from trainer.scores import EVALUATIONS
 from trainer.settings import RunSettings
@@ -60,7 +61,7 @@ def tokenize(sets: Sequence[HeldoutSet], tokenizer_file: Path, bos_id: int | Non
     return Items(pa.Table.from_pylist(rows, schema=KNOWN), tuple(all_ids))
 
 
-def _bytes_of_first(encoder: tokenizer.Encoder) -> Callable[[str, np.ndarray], int]:
+def _bytes_of_first(encoder: Encoder) -> Callable[[str, np.ndarray], int]:
     """(text, its ids) -> UTF-8 bytes of the text that the first id stands for.
 
     A byte-level piece has one character for each byte, also where it ends inside a character, which

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from pipeline import forgotten
+from pipeline.encoder import Encoder
 from pipeline.settings import Tokenizer
 from pipeline.stage_kinds import PartStage, TextStage
-from pipeline.tokenizer import Encoder, load
+from pipeline.tokenizer import load
 from pipeline.tokenizer_engines import TOKENIZERS, Engine
 from pipeline.transforms import ingest, tokenize
 

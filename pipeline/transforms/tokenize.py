@@ -22,7 +22,7 @@ from pipeline.files import part_name, replacing
 from pipeline.tables import without
 
 if TYPE_CHECKING:
-    from pipeline.tokenizer import Encoder
+    from pipeline.encoder import Encoder
     from pipeline.transforms.sweep import Stage
 
 

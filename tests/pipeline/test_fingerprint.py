@@ -64,17 +64,33 @@ def test_a_reader_depends_on_its_own_packages_and_an_archive_on_all() -> None:
     assert set(packages_of("zip")) - {"pypdfium2"} == everything
 
 
-@pytest.mark.parametrize("module", sorted(path.stem for path in TRANSFORMS.glob("[a-z]*.py")))
-def test_a_stage_does_not_depend_on_where_a_corpus_is_kept(module: str) -> None:
-    """Else a change of uploads would make every table again."""
-    waiting, found = [f"pipeline.transforms.{module}"], set()
+def modules(name: str) -> set[str]:
+    """A module of this project, and all that it imports from it."""
+    waiting, found = [name], set()
     while waiting:
         name = waiting.pop()
         path = subject._path(name)
         if path is not None and name not in found:
             found.add(name)
             waiting += subject._module(path)[1]
+    return found
+
+
+@pytest.mark.parametrize("module", sorted(path.stem for path in TRANSFORMS.glob("[a-z]*.py")))
+def test_a_stage_does_not_depend_on_where_a_corpus_is_kept(module: str) -> None:
+    """Else a change of uploads would make every table again."""
+    found = modules(f"pipeline.transforms.{module}")
     kept = {f"pipeline.{name}" for name in ("corpus", "store", "publish", "lease", "stages")}
     assert found & kept == set()
     if module != "ingest":
         assert "pipeline.readers.formats" not in found
+
+
+def test_tokens_do_not_depend_on_settings_or_formats_of_tokenizers() -> None:
+    """Else a new key of corpus.yaml would make all tokens anew, and refuse every run on them."""
+    assert {name for name in modules("pipeline.encoder") if name.startswith("pipeline.")} == {
+        "pipeline.encoder",
+        "pipeline.literals",
+        "pipeline.long_texts",
+        "pipeline.tokenizer_engines",
+    }
