@@ -36,7 +36,9 @@ class Documents:
     num_bytes: np.ndarray  # int64
     edits: np.ndarray  # V16: of content and edits where edits are made, else zeros: see edited.py
     group: np.ndarray | None = None  # V16: hash of what its group is called; zeros: alone
-    rank: np.ndarray | None = None  # int64: order in its group; no two members have the same
+    # int64: place in its group, which no two members share; 0: alone, as anything that says where a
+    # document stands in the corpus would be part of the hash
+    rank: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.id)
@@ -44,7 +46,7 @@ class Documents:
     @property
     def is_edited(self) -> np.ndarray:
         """bool: of which the edited text counts."""
-        return _is_set(self.edits)
+        return is_set(self.edits)
 
     def take(self, index: np.ndarray) -> Documents:
         columns: dict[str, Any] = {
@@ -53,7 +55,8 @@ class Documents:
         return Documents(**columns)
 
 
-def _is_set(names: np.ndarray) -> np.ndarray:
+def is_set(names: np.ndarray) -> np.ndarray:
+    """bool: which V16 are not all zeros."""
     return np.asarray(names.view(np.uint64).reshape(-1, 2).any(axis=1))
 
 
@@ -88,7 +91,7 @@ def deal(documents: Documents, packing: Packing) -> list[Documents]:
     digest, seed = xxhash.xxh3_64_intdigest, packing.seed
     names = documents.id
     if documents.group is not None:
-        names = np.where(_is_set(documents.group), documents.group, documents.id)
+        names = np.where(is_set(documents.group), documents.group, documents.id)
     ids, turns = names.tobytes(), _turns(documents.id).tolist()
     key = np.fromiter(
         (
@@ -121,6 +124,6 @@ def units(part: Documents) -> np.ndarray:
         return np.ones(len(part), np.int64)
     names, rank = part.group.view("S16"), part.rank
     # a repeated group begins again: its ranks rise within each turn
-    goes_on = (names[1:] == names[:-1]) & _is_set(part.group)[1:] & (rank[1:] > rank[:-1])
+    goes_on = (names[1:] == names[:-1]) & is_set(part.group)[1:] & (rank[1:] > rank[:-1])
     firsts = np.flatnonzero(np.append(True, ~goes_on))
     return np.diff(np.append(firsts, len(part)))

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
-from mixtures.dealing import Documents
+from mixtures.dealing import Documents, is_set
 
 
 def grouped(
@@ -35,6 +35,11 @@ def grouped(
     if order is not None:
         ranks = pc.rank(order.combine_chunks(), tiebreaker="dense")
         first = np.asarray(ranks).astype(np.int64)
+    names_of = group.view("S16")  # V16 does not compare
+    in_order = np.lexsort((documents.row, documents.part, first, names_of))
     rank = np.empty(len(documents), np.int64)
-    rank[np.lexsort((documents.row, documents.part, first))] = np.arange(len(documents))
+    rank[in_order] = np.arange(len(documents))
+    # within the group: a number among all documents would depend on how the corpus was sharded
+    rank -= np.searchsorted(names_of[in_order], names_of)
+    rank[~is_set(group)] = 0
     return replace(documents, group=group, rank=rank)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -20,13 +19,13 @@ from mixtures import loader_state
 from mixtures.borders import divided, numbered
 from mixtures.open_parts import Key, OpenParts
 from mixtures.order import epoch_order, group_at
-from mixtures.packed import PADDED
+from mixtures.packed import PADDED, remedy
 from mixtures.part import Part
 from mixtures.permutation import derive_seed
 from mixtures.plan import Plan, PlannedSource, parts_read
 from mixtures.shard_cache import DamagedShard, ShardCache
 from pipeline import schema
-from pipeline.files import part_name
+from pipeline.files import DAMAGED, part_name
 from pipeline.objects import is_url
 
 # Positions resolved together: a call costs 1 ms for 512 and 2 ms for 4,096, which fill 128 kB. A
@@ -176,10 +175,9 @@ class Loader:
         places = self.places(position + at, 1)
         source, part = self.plan.sources[int(places.source[0])], int(places.part[0])
         return (
-            f"{Path(source.folder) / part_name(part, 'arrow')} is damaged (the disk, or another "
-            f"program?): window {int(places.window[0])} holds token id {int(tokens[at].max())}, "
-            f"but the tokenizer has {vocab_size} tokens; delete the folder {source.folder}, and it "
-            "will be packed again"
+            f"{source.folder}/{part_name(part, 'arrow')} {DAMAGED}: window "
+            f"{int(places.window[0])} holds token id {int(tokens[at].max())}, but the tokenizer "
+            f"has {vocab_size} tokens; {remedy(source.folder)}"
         )
 
     def _rows(

@@ -60,7 +60,12 @@ def _mask(root: Path, folder: Path, ids: pa.Array) -> Masked | None:
     if known is None:
         return None  # damaged: no run can read it
     packing = Packing(**known["packing"])
-    windows = [path for path in sorted(folder.glob("part-*.arrow")) if _holds(path, ids)]
+    windows = []
+    for path in sorted(folder.glob("part-*.arrow")):
+        if path.name not in known["files"]:
+            path.unlink()  # of a killed process: it was never sealed, and holds text
+        elif _holds(path, ids):
+            windows.append(path)
     listed = folder / DOCUMENTS
     if listed.exists():
         selected = pa.ipc.open_file(pa.memory_map(str(listed))).read_all()

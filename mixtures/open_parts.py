@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from mixtures.packed import forgotten_of, read_manifest
+from mixtures.packed import forgotten_of, read_manifest, remedy
 from mixtures.part import Part
 from mixtures.shard_cache import DamagedShard, Held, Shard, ShardCache
 from pipeline.files import SUSPECTS, hash_once, part_name
@@ -88,8 +88,8 @@ class OpenParts:
         right = (known.get("xxh3"), known.get("before"))  # before: while it is masked
         if not path.exists() or hash_once(path) not in right:
             raise DamagedShard(
-                f"{path} is missing, or not as it was written {SUSPECTS}; delete the folder "
-                f"{path.parent}, and it will be packed again"
+                f"{path} is missing, or not as it was written {SUSPECTS}; "
+                f"{remedy(str(path.parent))}"
             )
 
     def _shard(self, key: Key) -> Shard:

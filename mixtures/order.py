@@ -1,8 +1,9 @@
 """Which window of a source comes next: two permutations per epoch, of shards and of windows.
 
 First groups of packed parts are permuted, then the windows inside a group: a global permutation
-would touch a random shard with every window, and no cache of remote shards could hold that. Local
-memory maps use one group. Nothing is stored: the order is a function of (seed, epoch, index).
+would touch a random shard with every window, and no cache of remote shards could hold that. How
+large a group is, `shuffle` of a mixture says; without it all parts are one. Nothing is stored: the
+order is a function of (seed, epoch, index).
 """
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ from pipeline.forgotten import listed
 from pipeline.objects import is_url
 
 DOCUMENTS = "documents.arrow"  # schema.selected(): what is packed, also what fills no window
+PUBLISH = "`assay mix mixture.yaml --tokens N --publish URL`"
 PADDED = bytes(16)  # the id of what stands where no document does
 PART_TOKENS = 1 << 25  # 64 to 128 MB of ids: one part in memory, few files
 
@@ -71,7 +72,8 @@ class Packed:
 
     @property
     def filled(self) -> float:
-        """Tokens of a window, on average, by its length: 1 where nothing is padded."""
+        """Tokens of a window, on average, by its length: 1 where nothing is padded. Of windows as
+        they were packed: not to be asked of what `read_at` returns."""
         if not self.loss.padding:
             return 1.0
         return self.tokens_out / (self.num_windows * self.packing.sequence_length)
@@ -139,7 +141,7 @@ def read_manifest(folder: str) -> dict[str, Any]:
     if found is None:
         raise ValueError(
             f"{folder}/manifest.json is missing, or not as it was written; publish the plan again: "
-            "`assay mix mixture.yaml --tokens N --publish URL`"
+            f"{PUBLISH}"
         )
     return found
 
@@ -204,7 +206,11 @@ def require_whole(folder: Path, *, hashes: bool = True) -> dict[str, Any]:
 
 
 def _damaged(folder: Path, name: str, what: str) -> str:
-    return (
-        f"{folder / name} {what} {SUSPECTS}; delete the folder {folder}, and "
-        "it will be packed again"
-    )
+    return f"{folder / name} {what} {SUSPECTS}; {remedy(str(folder))}"
+
+
+def remedy(folder: str) -> str:
+    """What makes the windows of a damaged packed folder, which may be a URL, again."""
+    if is_url(folder):  # publishing sends what is not there
+        return f"delete {folder} and publish the plan again: {PUBLISH}"
+    return f"delete the folder {folder}, and it will be packed again"

@@ -121,10 +121,11 @@ def pack(
                 shards = TokenShards(root, packing.tokenizer)
                 edited = EditedTokens(root, packing.tokenizer, edits) if edits else None
                 place = folder if stands else attempt
-                _write(place, {n: parts[n] for n in missing}, packed, (shards, edited))
+                new = _write(place, {n: parts[n] for n in missing}, packed, (shards, edited))
                 if not stands:
                     _write_documents(attempt / DOCUMENTS, parts)
-                _seal(place, packed)
+                    new.append(DOCUMENTS)
+                _seal(place, packed, new)
             if not stands:
                 os.rename(attempt, folder)
         finally:
@@ -132,23 +133,25 @@ def pack(
     return known
 
 
-def _write(folder: Path, parts: dict[int, Documents], packed: Packed, shards: Shards) -> None:
+def _write(folder: Path, parts: dict[int, Documents], packed: Packed, shards: Shards) -> list[str]:
+    """Returns the names of the files."""
     folder.mkdir(exist_ok=True)
+    names = {number: part_name(number, "arrow") for number in parts}
     for number, part in parts.items():
-        with replacing(folder / part_name(number, "arrow")) as temporary:
+        with replacing(folder / names[number]) as temporary:
             num = write_part(temporary, part, shards, packed.packing)
         assert num == packed.windows[number], (num, packed.windows[number])
+    return list(names.values())
 
 
-def _seal(folder: Path, packed: Packed) -> None:
-    """The manifest, with what is new in the folder; until then a part that was added is not there,
-    and is written again after a kill."""
+def _seal(folder: Path, packed: Packed, new: Sequence[str]) -> None:
+    """The manifest, with the files that are new; until then a part that was added is not there, and
+    is written again after a kill."""
     path = folder / "manifest.json"
     known = read_sealed(path) or asdict(packed) | {"files": {}}
-    for file in sorted(folder.glob("*.arrow")):
-        if file.name not in known["files"]:
-            entry = {"bytes": file.stat().st_size, "xxh3": file_hash(file)}
-            known["files"][file.name] = entry
+    for name in sorted(new):
+        file = folder / name
+        known["files"][name] = {"bytes": file.stat().st_size, "xxh3": file_hash(file)}
     write_sealed(path, known)
 
 

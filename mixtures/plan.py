@@ -42,7 +42,7 @@ class PlannedSource:
     folder: str  # packed/<selection>
     selection: str  # hash
     windows: tuple[int, ...]  # of each packed part
-    parts_per_group: int  # parts whose windows are shuffled together; local maps: all
+    parts_per_group: int  # parts whose windows are shuffled together, by `shuffle`
     claimed: int  # documents that `where` selects; held-out text is not among them
     copies: int  # of these, removed as copies of one content or address
     near: int  # removed as near duplicates

@@ -1,7 +1,4 @@
-"""mixture.yaml: how much of what a run sees. Every key is documented where it stands.
-
-Keys whose parts come later stand in the schema already and are refused with a clear message.
-"""
+"""mixture.yaml: how much of what a run sees. Every key is documented where it stands."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from mixtures.loader import Skipped
+from pipeline.files import replacing
 
 FILE = "skipped.jsonl"
 
@@ -20,10 +21,9 @@ FILE = "skipped.jsonl"
 def add(folder: Path, skipped: Sequence[Skipped]) -> None:
     if not skipped:
         return
-    lines = "".join(json.dumps(asdict(one), ensure_ascii=False) + "\n" for one in skipped)
     descriptor = os.open(folder / FILE, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     try:
-        os.write(descriptor, lines.encode())
+        os.write(descriptor, _lines(skipped))
     finally:
         os.close(descriptor)
 
@@ -38,5 +38,10 @@ def read(folder: Path) -> list[Skipped]:
 def go_back(folder: Path, position: int) -> None:
     """Forget what was skipped from a position on, which is read again."""
     kept = [one for one in read(folder) if one.position < position]
-    (folder / FILE).unlink(missing_ok=True)
-    add(folder, kept)
+    if (folder / FILE).exists():
+        with replacing(folder / FILE) as temporary:
+            temporary.write_bytes(_lines(kept))
+
+
+def _lines(skipped: Sequence[Skipped]) -> bytes:
+    return "".join(json.dumps(asdict(one), ensure_ascii=False) + "\n" for one in skipped).encode()

@@ -13,11 +13,12 @@ import yaml
 from mixture_corpus import Doc, Tiny, write_corpus
 
 from mixtures import masking
-from mixtures.dealing import deal, units
+from mixtures.dealing import Documents, deal, selection_hash, units
+from mixtures.grouping import grouped
 from mixtures.layout import POLICIES
 from mixtures.loader import Loader
 from mixtures.open_parts import OpenParts
-from mixtures.packed import PADDED, packing_of
+from mixtures.packed import PADDED, Packing, packing_of
 from mixtures.packing import in_a_row
 from mixtures.plan import Plan, make_plan
 from mixtures.select import select
@@ -76,6 +77,32 @@ def test_a_group_is_named_by_what_it_is_not_by_its_rows(tmp_path: Path) -> None:
     whole, part = dealt(write(tmp_path)), dealt(write(tmp_path / "few", few), few)
     assert part == [unit for unit in whole if unit in part]
     assert len(part) == 20
+
+
+def test_the_hash_and_ranks_depend_on_no_sharding() -> None:
+    """Lone documents in other parts, and fewer before a group: same names, places in groups, and
+    hash; another order of members is another hash."""
+    ids = np.frombuffer(b"".join(bytes([n]) * 16 for n in range(1, 7)), "V16")
+    tokens = np.full(6, 9)
+    values = pa.chunked_array([["b", None, "a", None, "b", "a"]])
+
+    def of(part: list[int], row: list[int]) -> Documents:
+        places = np.array(part), np.array(row)
+        alone = Documents(ids, ids, *places, tokens, tokens, np.zeros(6, "V16"))
+        return grouped(alone, values, None)
+
+    packing = Packing(3, 8, "tokenizer", "made so")
+    one = of([0, 0, 0, 1, 1, 1], [2, 0, 1, 0, 1, 2])
+    assert one.rank is not None
+    assert one.rank.tolist() == [0, 0, 0, 0, 1, 1]
+    moved = of([0, 2, 0, 0, 1, 1], [2, 0, 1, 3, 1, 2])
+    assert moved.rank is not None
+    assert moved.rank.tolist() == one.rank.tolist()
+    assert selection_hash(moved, packing) == selection_hash(one, packing)
+    turned = of([1, 0, 0, 1, 0, 1], [1, 0, 1, 0, 2, 2])
+    assert turned.rank is not None
+    assert turned.rank.tolist() == [1, 0, 0, 0, 0, 1]
+    assert selection_hash(turned, packing) != selection_hash(one, packing)
 
 
 def rows(plan: Plan) -> list[tuple[list[str], list[int], list[bool], np.ndarray]]:

@@ -115,6 +115,18 @@ def test_forgotten_twice(mixture: Path, tmp_path: Path) -> None:
     assert masking.mask(root, ids((20, 41))) == [masked], "again: nothing changes"
 
 
+def test_a_part_that_was_never_sealed_goes(mixture: Path, tmp_path: Path) -> None:
+    """Packing was killed before it named the part: it holds the text, and no run reads it."""
+    (source,) = make_plan(mixture, TOKENS).sources
+    folder = Path(source.folder)
+    left = folder / "part-00099.arrow"
+    left.write_bytes((folder / "part-00000.arrow").read_bytes())
+    (masked,) = forget(tmp_path / "web")
+    assert masked.documents == sorted(TINY.id(n) for n in GONE)
+    assert not left.exists()
+    require_whole(folder)
+
+
 def test_what_was_not_packed_packs_what_is_left(mixture: Path, tmp_path: Path) -> None:
     assert forget(tmp_path / "web") == []
     plan = make_plan(mixture, TOKENS)

@@ -21,6 +21,7 @@ from mixtures.plan import Plan, make_plan, parts_read
 from mixtures.select import select
 from mixtures.spec import load_mixture
 from pipeline import forgotten, schema
+from pipeline.files import read_json
 
 LENGTH = 16
 DOCS = [Doc(f"sentence {n} of several words", score=n % 10 / 10) for n in range(240)]
@@ -107,6 +108,20 @@ def test_a_part_that_a_kill_left_out_of_the_manifest_is_written_again(root: Path
     make_plan(path, 3_000)
     assert parts_of(folder) == set(after)
     read_packed(folder, hashes=True)
+
+
+def test_the_manifest_names_what_packing_wrote_and_no_other_file(root: Path) -> None:
+    """Answers lie beside windows, and may be deleted; nor is a part that a kill left sealed as it
+    lies there."""
+    path = write(root)
+    folder = Path(make_plan(path, 1_000).sources[0].folder)
+    (after,) = parts_read(make_plan(path, 3_000, pack=False))
+    left = next(part for part in range(12) if part not in after)
+    for name in (f"going-{32 * '0'}.arrow", f"part-{left:05d}.arrow"):
+        (folder / name).write_bytes(b"half")
+    make_plan(path, 3_000)
+    names = sorted(f"part-{part:05d}.arrow" for part in after)
+    assert sorted(read_json(folder / "manifest.json")["files"]) == ["documents.arrow", *names]
 
 
 def test_arms_share_the_order_of_the_documents_they_share(root: Path) -> None:

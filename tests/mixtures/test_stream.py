@@ -345,6 +345,18 @@ def test_a_damaged_part_fails_or_is_skipped_with_a_record(
     assert loader.documents_at(int(gone[0]), 1) == [("web", ())]
 
 
+def test_an_id_beyond_the_vocabulary_in_a_store_names_its_url(
+    published: str, tmp_path: Path
+) -> None:
+    remote = replace(open_plan(published), vocab_size=1)
+    message = (
+        rf"^{published}/packed/\w+/part-\d+.arrow is damaged .* but the tokenizer has 1 tokens; "
+        rf"delete {published}/packed/\w+ and publish the plan again: `assay mix .*`$"
+    )
+    with pytest.raises(ValueError, match=message):
+        Loader(remote, ShardCache(tmp_path / "cache")).batch(0, 4)
+
+
 def test_a_local_part_is_skipped_too(plan: Plan, whole: np.ndarray, tmp_path: Path) -> None:
     place = tmp_path / "plan"
     list(publish(plan, str(place)))

@@ -10,6 +10,7 @@ import tiny_run
 import yaml
 
 from mixtures.loader import Skipped
+from pipeline import files
 from trainer import skipped
 from trainer.settings import load_run
 
@@ -57,6 +58,24 @@ def test_the_record_goes_back_with_the_run(tmp_path: Path) -> None:
     assert skipped.read(tmp_path) == [window(1), window(3)]
     skipped.go_back(tmp_path, 0)
     assert skipped.read(tmp_path) == []
+
+
+def test_a_kill_while_it_goes_back_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    windows = [Skipped(at, "s", 0, 9, "damaged") for at in (1, 3)]
+    skipped.add(tmp_path, windows)
+
+    def killed(*paths: Path) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(files.os, "replace", killed)
+        skipped.go_back(tmp_path, 2)
+    assert skipped.read(tmp_path) == windows
+    skipped.go_back(tmp_path, 2)
+    assert skipped.read(tmp_path) == windows[:1]
+    assert [path.name for path in tmp_path.iterdir()] == [skipped.FILE]
 
 
 def test_runs_of_before_this_key_go_on(tmp_path: Path) -> None:
