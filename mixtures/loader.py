@@ -133,7 +133,7 @@ class Loader:
         return loader_state.position_in(self.plan, state, before, allow_other_data)
 
     def close(self) -> None:
-        """Let go of shards in the cache; a loader that is dropped does so too."""
+        """Let go of shards in the cache; a loader that is dropped does so when it is collected."""
         self._parts.close()
 
     def window(self, position: int) -> Batch:

@@ -137,11 +137,12 @@ class _Ahead:
         self._running = 0
 
     def fetch(self, keys: Sequence[Key], wanted: set[Key]) -> None:
-        """Fetch these, in this order, and let go of what is not wanted."""
+        """Fetch these, in this order, also what failed before; let go of what is not wanted."""
         with self._lock:
-            self._waiting = deque(key for key in keys if key not in self._futures)
-            gone = [k for k in self._futures if k not in wanted and self._futures[k].done()]
+            ended = [key for key, future in self._futures.items() if future.done()]
+            gone = [key for key in ended if key not in wanted or _failed(self._futures[key])]
             done = [self._futures.pop(key) for key in gone]
+            self._waiting = deque(key for key in keys if key not in self._futures)
             for _ in range(min(FETCHES - self._running, len(self._waiting))):
                 self._running += 1
                 threading.Thread(target=self._work, name="fetch-ahead", daemon=True).start()
@@ -149,12 +150,15 @@ class _Ahead:
             _release(future)
 
     def take(self, key: Key) -> Held | None:
-        """What was fetched, waited for if a thread is at it; None: nobody is."""
+        """What was fetched, waited for if a thread is at it; None: nobody is, or it failed."""
         with self._lock:
             if key in self._waiting:
                 self._waiting.remove(key)
             future = self._futures.pop(key, None)
-        return None if future is None else future.result()
+        try:
+            return None if future is None else future.result()
+        except OSError:  # of minutes ago, perhaps
+            return None
 
     def drop(self) -> bool:
         """Let go of one that nobody has asked for yet; False: there is none."""
@@ -186,6 +190,12 @@ class _Ahead:
                 future.set_result(self._fetch_one(key))
             except BaseException as error:  # raised again where the part is asked for
                 future.set_exception(error)
+
+
+def _failed(future: Future[Held | None]) -> bool:
+    """Whether asking again may help: it does not for damage, which was fetched twice."""
+    error = future.exception()
+    return not isinstance(error, DamagedShard) if error else future.result() is None
 
 
 def _release(future: Future[Held | None]) -> None:

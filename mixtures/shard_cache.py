@@ -3,7 +3,7 @@
     <xxh3>-<bytes>          a shard, named by its contents: two jobs that read it share it, and one
                             that was replaced under its old name and size is another file
     .<xxh3>-<bytes>.part    one that is being fetched, held with flock by who fetches it
-    .lock                   held while room is made
+    .lock                   held while room is made, and while one gets its name or is removed
 
 Who reads a shard holds it with flock, shared; only what nobody holds is removed, the longest unused
 first. The kernel lets go of what a killed process held, so there is nothing to clean up after a
@@ -18,8 +18,9 @@ import fcntl
 import os
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,17 +56,15 @@ class Shard:
 
 
 class Held:
-    """A whole shard in the cache, which stays there until it is let go."""
+    """A file of the cache, which stays there until it is let go, or this object is dropped."""
 
     def __init__(self, path: Path, descriptor: int) -> None:
-        self.path, self._descriptor = path, descriptor
+        self.path, self.descriptor = path, descriptor
+        self._finalizer = weakref.finalize(self, _let_go, descriptor, os.getpid())
+        self._finalizer.atexit = False  # the kernel does it
 
     def release(self) -> None:
-        if self._descriptor >= 0:
-            # by name, for a forked process may have the same description open
-            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
-            os.close(self._descriptor)
-            self._descriptor = -1
+        self._finalizer()
 
 
 class ShardCache:
@@ -120,8 +119,9 @@ class ShardCache:
             try:
                 return self._fetch(shard, part)
             except BaseException:
-                self._part_of(shard).unlink(missing_ok=True)
-                os.close(part)
+                with self._alone():
+                    part.path.unlink(missing_ok=True)
+                    part.release()
                 raise
 
     def _open(self, shard: Shard) -> Held | None:
@@ -131,17 +131,19 @@ class ShardCache:
             descriptor = os.open(path, os.O_RDONLY)
         except FileNotFoundError:
             return None
-        fcntl.flock(descriptor, fcntl.LOCK_SH)
         held = Held(path, descriptor)
-        if not _is_at(descriptor, path):  # it was removed meanwhile
-            held.release()
-            return None
-        if not self._is_whole(path, shard):
-            path.unlink(missing_ok=True)
-            held.release()
-            return None
-        os.utime(path, ns=(time.time_ns(), path.stat().st_mtime_ns))  # when it was last used
-        return held
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        try:
+            if self._is_whole(path, shard) and _is_at(descriptor, path):
+                os.utime(path, ns=(time.time_ns(), path.stat().st_mtime_ns))  # when last used
+                return held
+            with self._alone():
+                if _is_at(descriptor, path):  # and not a whole one that came in its place
+                    path.unlink()
+        except FileNotFoundError:  # it was removed meanwhile
+            pass
+        held.release()
+        return None
 
     def _is_whole(self, path: Path, shard: Shard) -> bool:
         state = state_of(path)
@@ -156,7 +158,7 @@ class ShardCache:
     def _part_of(self, shard: Shard) -> Path:
         return self.folder / f".{shard.name}.part"
 
-    def _reserve(self, shard: Shard) -> int | None:
+    def _reserve(self, shard: Shard) -> Held | None:
         """Room for a shard, as a file that this process holds; None: it is taken, or no room."""
         part = self._part_of(shard)
         with self._alone():
@@ -164,9 +166,9 @@ class ShardCache:
                 return None
             if not self._make_room(shard.num_bytes):
                 return None
-            descriptor = os.open(part, os.O_RDWR | os.O_CREAT, 0o644)
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            return descriptor
+            held = Held(part, os.open(part, os.O_RDWR | os.O_CREAT, 0o644))
+            fcntl.flock(held.descriptor, fcntl.LOCK_EX)
+            return held
 
     def _fetched_elsewhere(self, shard: Shard) -> bool:
         """Whether another process was fetching it; waits until it is done, or dead."""
@@ -177,21 +179,23 @@ class ShardCache:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_SH)
         finally:
-            os.close(descriptor)
+            _let_go(descriptor)
         return True
 
-    def _fetch(self, shard: Shard, descriptor: int) -> Held:
-        part, path = self._part_of(shard), self.folder / shard.name
+    def _fetch(self, shard: Shard, held: Held) -> Held:
+        part, path = held.path, self.folder / shard.name
         for attempt in range(2):
             self._download(shard, part)
             with self._counting:
                 self.fetched_bytes += part.stat().st_size
                 self.fetched += 1
             if part.stat().st_size == shard.num_bytes and file_hash(part) == shard.xxh3:
-                os.rename(part, path)
-                self._whole.add(state_of(path))
-                fcntl.flock(descriptor, fcntl.LOCK_SH)
-                return Held(path, descriptor)
+                with self._alone():  # flock lets go before it takes the other kind
+                    os.rename(part, path)
+                    self._whole.add(state_of(path))
+                    fcntl.flock(held.descriptor, fcntl.LOCK_SH)
+                held.path = path
+                return held
             if attempt:
                 raise DamagedShard(
                     f"{shard.url} is damaged: not the {shard.num_bytes:,} bytes that its manifest "
@@ -225,7 +229,10 @@ class ShardCache:
         self.folder.mkdir(parents=True, exist_ok=True)
         with open(self.folder / ".lock", "a") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
-            yield
+            try:
+                yield
+            finally:
+                fcntl.flock(file, fcntl.LOCK_UN)  # see _let_go
 
     def _files(self) -> list[tuple[Path, int]]:
         """Shards, the longest unused first, and what is being fetched, with their bytes."""
@@ -233,7 +240,8 @@ class ShardCache:
         for path in self.folder.iterdir():
             name = path.name.removeprefix(".").removesuffix(".part")
             if path.name != ".lock" and name.count("-") == 1:
-                found.append((path.stat().st_atime_ns, path, int(name.split("-")[1])))
+                with suppress(FileNotFoundError):  # it was removed meanwhile
+                    found.append((path.stat().st_atime_ns, path, int(name.split("-")[1])))
         return [(path, size) for _, path, size in sorted(found)]
 
     def _make_room(self, num_bytes: int) -> bool:
@@ -241,7 +249,7 @@ class ShardCache:
         total, unheld = 0, []
         for path, size in self._files():
             if path.name.startswith(".") and not _is_held(path):
-                path.unlink()  # of a killed process
+                path.unlink(missing_ok=True)  # of a killed process
                 continue
             total += size
             if not path.name.startswith("."):
@@ -263,6 +271,16 @@ class ShardCache:
         )
 
 
+def _let_go(descriptor: int, process: int | None = None) -> None:
+    """Unlock and close a file; a fork of the `process` that locked it only closes its copy.
+
+    Closing alone would leave it locked while a forked process has the same description open.
+    """
+    if process in (None, os.getpid()):
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+    os.close(descriptor)
+
+
 def _is_at(descriptor: int, path: Path) -> bool:
     """Whether an open file still has this name."""
     try:
@@ -281,7 +299,7 @@ def _is_held(path: Path) -> bool:
     except BlockingIOError:
         return True
     finally:
-        os.close(descriptor)
+        _let_go(descriptor)
     return False
 
 
@@ -297,5 +315,5 @@ def _removed(path: Path) -> bool:
     except BlockingIOError:
         return False
     finally:
-        os.close(descriptor)
+        _let_go(descriptor)
     return True

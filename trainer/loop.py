@@ -133,7 +133,8 @@ def train(run: RunSettings, *, progress: Progress, fresh: bool = False) -> RunRe
         if world.first:
             keep_plan(folder, plan)
             write_json(folder / "run.json", {**record, "status": "running"})
-        totals = _run(job, done)
+        with closing(loader):
+            totals = _run(job, done)
         if world.first:
             if num_skipped := len(skipped.read(folder)):
                 record["skipped"] = num_skipped

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -68,9 +69,10 @@ class Windows(IterableDataset[Tensors]):
             self.position, len(loader), self.batch_windows, self._rank, self._ranks, number, workers
         )
         made = (tensors(loader.batch(t.first, t.num_windows), t.after, pin) for t in places)
-        for batch in ahead(made, self._ahead):
-            self.position = batch["position"]
-            yield batch
+        with closing(loader), closing(ahead(made, self._ahead)) as batches:
+            for batch in batches:
+                self.position = batch["position"]
+                yield batch
 
     def state_dict(self, batch: Tensors | None = None) -> dict[str, Any]:
         """Where a run goes on after `batch`; default: after the last one that this process made,

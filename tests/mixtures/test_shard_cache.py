@@ -2,11 +2,15 @@ from __future__ import annotations
 
 import errno
 import os
+import random
 import signal
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,7 +18,7 @@ import xxhash
 from web_server import CUT, Web, web_server
 
 from mixtures import shard_cache
-from mixtures.shard_cache import CacheFull, DamagedShard, Shard, ShardCache
+from mixtures.shard_cache import CacheFull, DamagedShard, Shard, ShardCache, _is_held
 from pipeline import objects
 from pipeline.disk import DiskError
 
@@ -268,3 +272,66 @@ def test_threads_of_one_process_fetch_a_shard_once(tmp_path: Path, shards: list[
         thread.join(30)
     assert cache.fetched == 3
     assert names(cache) == {shards[n].name for n in range(3)}
+
+
+def test_overlapping_fetches_in_a_small_cache_all_succeed(tmp_path: Path) -> None:
+    """What one thread lists, another one renames or removes; later all find damage at once."""
+    many = [shard(tmp_path / "store", number) for number in range(60)]
+
+    def read(cache: ShardCache, seed: int) -> None:
+        draw, ends = random.Random(seed), time.monotonic() + 1
+        while time.monotonic() < ends:
+            number = draw.randrange(len(many))
+            held = cache.hold(many[number])
+            assert held.path.read_bytes() == bytes([number]) * SIZE
+            held.release()
+
+    for _ in range(2):
+        cache = ShardCache(tmp_path / "cache", 20 * SIZE)
+        with ThreadPoolExecutor(6) as pool:
+            list(pool.map(read, [cache] * 6, range(6)))
+        assert cache.fetched > 20
+        assert 0 < len(names(cache)) <= 20
+        assert not any(_is_held(path) for path in cache.folder.iterdir())
+        for path in cache.folder.glob("[!.]*"):
+            path.write_bytes(b"?" * SIZE)
+
+
+def test_what_is_dropped_is_let_go(tmp_path: Path, shards: list[Shard]) -> None:
+    cache = ShardCache(tmp_path / "cache", SIZE)
+    for wanted in shards:  # each needs the room of the one before
+        held = cache.hold(wanted)
+        assert _is_held(held.path)
+        del held
+
+
+@contextmanager
+def forked() -> Iterator[None]:
+    """A fork, which has every open file of this process."""
+    child = os.fork()
+    if child == 0:
+        signal.pause()
+    yield
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_fork_neither_keeps_a_lock_nor_lets_go_of_it(tmp_path: Path, shards: list[Shard]) -> None:
+    """A worker of a DataLoader may be forked while a thread is in here."""
+    cache = ShardCache(tmp_path / "cache")
+    with ExitStack() as forks:
+        with cache._alone():
+            forks.enter_context(forked())
+            assert _is_held(cache.folder / ".lock")
+        assert not _is_held(cache.folder / ".lock")
+        held = cache.hold(shards[0])
+        forks.enter_context(forked())
+        child = os.fork()
+        if child == 0:
+            held.release()
+            os._exit(0)
+        os.waitpid(child, 0)
+        assert _is_held(held.path)
+        held.release()
+        assert not _is_held(held.path)

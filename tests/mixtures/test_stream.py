@@ -23,6 +23,7 @@ from web_server import Web, web_server
 
 from mixtures import prefetch
 from mixtures.loader import Loader
+from mixtures.open_parts import OpenParts
 from mixtures.packed import Packing, folder_of
 from mixtures.packing import pack
 from mixtures.plan import Plan, PlannedSource
@@ -383,6 +384,39 @@ def test_a_store_that_does_not_answer_is_no_damage(
     loader = Loader(open_plan(published), ShardCache(tmp_path / "cache"), on_damage="skip")
     with pytest.raises(OSError, match="503, 6 times"):
         loader.batch(0, 8)
+
+
+def test_what_could_not_be_fetched_ahead_is_fetched_again(
+    published: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refusals, real = [503], objects.download
+
+    def download(url: str, path: Path) -> None:
+        if refusals:
+            raise OSError(5, f"{refusals.pop()}; call again later", url)
+        real(url, path)
+
+    def idle() -> None:
+        for thread in threading.enumerate():
+            if thread.name == "fetch-ahead":
+                thread.join(30)
+
+    cache = ShardCache(tmp_path / "cache")
+    folder = open_plan(published).sources[0].folder
+    parts = OpenParts(LENGTH, cache)
+    keys = [(folder, number) for number in range(2)]
+    monkeypatch.setattr(objects, "download", download)
+    for fetched in (0, 1):
+        parts.keep(keys[:1], [])
+        idle()
+        assert cache.fetched == fetched
+    refusals.append(503)
+    parts.keep(keys, [])
+    idle()
+    assert (cache.fetched, refusals) == (1, [])
+    parts.part(*keys[1])  # asks the store itself
+    assert cache.fetched == 2
+    parts.close()
 
 
 def test_a_group_of_all_parts_has_the_fingerprint_of_no_groups(plan: Plan) -> None:

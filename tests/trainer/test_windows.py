@@ -15,7 +15,8 @@ from torch.utils.data import DataLoader
 from mixtures.loader import Loader
 from mixtures.loader_state import StateError
 from mixtures.plan import Plan, plan_from_dict
-from mixtures.published import publish
+from mixtures.published import open_plan, publish
+from mixtures.shard_cache import ShardCache, _is_held
 from trainer.windows import Windows
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -59,6 +60,27 @@ def test_a_dataloader_with_any_workers_gives_the_same_order(plan: Plan, workers:
     assert np.array_equal(torch.cat([b["tokens"] for b in batches]).numpy(), np.concatenate(wanted))
     assert [b["position"] for b in batches] == [30, 40, 50, 60, 70, 80, 90, 96]
     assert windows.state_dict(batches[2])["position"] == 50
+
+
+def test_windows_let_go_of_the_cache_at_their_end_or_when_they_are_left(
+    plan: Plan, tmp_path: Path
+) -> None:
+    """The cache has room for one part."""
+    place = f"file://{tmp_path}/plan"
+    list(publish(plan, place))
+    part = next((tmp_path / "plan").rglob("part-*.arrow"))
+    cache = ShardCache(tmp_path / "cache", part.stat().st_size)
+    windows = Windows(open_plan(place), 10, rank=0, ranks=1, cache=cache)
+    left = iter(windows)
+    next(left)
+    assert any(_is_held(path) for path in cache.folder.iterdir())
+    left.close()  # type: ignore[attr-defined]  # a generator
+    assert not any(_is_held(path) for path in cache.folder.iterdir())
+    whole = Loader(plan).batch(0, plan.num_windows).tokens
+    for _ in range(2):
+        windows.position = 0
+        assert np.array_equal(torch.cat([batch["tokens"] for batch in windows]).numpy(), whole)
+        assert not any(_is_held(path) for path in cache.folder.iterdir())
 
 
 def test_the_example_runs(plan: Plan, tmp_path: Path) -> None:
