@@ -311,9 +311,11 @@ def forked() -> Iterator[None]:
     child = os.fork()
     if child == 0:
         signal.pause()
-    yield
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
+    try:
+        yield
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
