@@ -199,9 +199,12 @@ def status(runs: Sequence[Run], num_done: int, rate: float) -> str:
 def tokens_done(run: Run) -> int:
     """Tokens that a run has seen, by the last whole line of its metrics."""
     path, key = run.folder / "metrics.jsonl", run.folder / "run.key"
-    if not path.exists() or key.read_text() != run.key:
+    try:
+        if key.read_text() != run.key:
+            return 0
+        with open(path, "rb") as file:
+            file.seek(max(0, path.stat().st_size - 4096))
+            lines = file.read().split(b"\n")[:-1]  # behind the last line end it is being written
+    except FileNotFoundError:  # not begun, or what was there before is being deleted
         return 0
-    with open(path, "rb") as file:
-        file.seek(max(0, path.stat().st_size - 4096))
-        lines = file.read().split(b"\n")[:-1]  # what follows the last line end is being written
     return int(json.loads(lines[-1])["tokens"]) if lines else 0
