@@ -32,6 +32,7 @@ from pipeline.objects import is_url
 # look-ahead, not an index: any block is computed from its number alone.
 BLOCK = 4_096
 KEPT = 512  # positions: how often it is asked which parts of a store are held
+NO_IDS = np.zeros(0, "V16")
 SOON = 1 << 16  # positions: a source without a window among so many need not be fetched yet
 
 
@@ -273,11 +274,16 @@ class Loader:
     def documents_at(self, position: int, count: int) -> list[tuple[str, tuple[str, ...]]]:
         """(source, hex ids of documents) of each window: what a training step saw."""
         seen = []
-        for source, _, part, window in self._rows(position, count):
-            ids = () if part is None else part.row(window).ids
+        for source, ids in self.ids_at(position, count):
             names = [name.tobytes() for name in ids]
-            seen.append((source.name, tuple(name.hex() for name in names if name != PADDED)))
+            seen.append((source, tuple(name.hex() for name in names if name != PADDED)))
         return seen
+
+    def ids_at(self, position: int, count: int) -> Iterator[tuple[str, np.ndarray]]:
+        """Source, and the id (V16) of each document with PADDED, of each window; none of one that
+        is damaged and skipped."""
+        for source, _, part, window in self._rows(position, count):
+            yield source.name, NO_IDS if part is None else part.row(window).ids
 
     def pieces(self, position: int, count: int) -> Iterator[Piece]:
         """Every document of these windows, in order."""

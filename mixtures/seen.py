@@ -4,6 +4,8 @@ a cursor of its own, and selects documents again that the run has seen under ano
 
 from __future__ import annotations
 
+import itertools
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -12,41 +14,49 @@ import pyarrow as pa
 from mixtures.loader import Loader
 from mixtures.packed import DOCUMENTS
 from mixtures.plan import Plan, PlannedSource
+from pipeline.copy_index import Names
+from pipeline.tables import names_of
 
 WINDOWS = 4_096  # looked at together
 
 
 def seen_before(plan: Plan) -> dict[str, int]:
     """Of each packed source that a later phase is the first to read, how many of its documents are
-    in windows that other sources gave before."""
-    found = {}
-    begins = plan.schedule.begins.tolist()
-    own = {source.name: _documents(source) for source in plan.sources}
-    for at, source in enumerate(plan.sources):
-        reading = [n for n, period in enumerate(plan.schedule.periods) if period.quotas[at]]
-        if not reading or not reading[0]:
-            continue
-        begin = begins[reading[0]]
+    in windows that other sources gave before.
+
+    Windows are read once for all of these sources, and only up to the last of them that selects
+    documents which an earlier one selects too.
+    """
+    documents = lru_cache(maxsize=None)(_documents)
+    begins, again, seen = _begins(plan), {}, {}
+    for at, begin in begins.items():
         counts = plan.schedule.windows_until(begin).tolist()
-        others = [s for s, count in zip(plan.sources, counts, strict=True) if count]
-        again = set().union(*(own[s.name] & own[source.name] for s in others))
-        found[source.name] = len(again & _read(plan, begin)) if again else 0
+        own = documents(plan.sources[at])
+        others = [documents(s) for s, count in zip(plan.sources, counts, strict=True) if count]
+        again[at] = own[np.logical_or.reduce([np.isin(own, other) for other in others])]
+        seen[at] = np.zeros(len(again[at]), bool)
+    loader = Loader(plan)
+    ends = sorted({begins[at] for at in begins if len(again[at])})
+    for before, end in itertools.pairwise([0, *ends]):
+        for first in range(before, end, WINDOWS):
+            rows = loader.ids_at(first, min(WINDOWS, end - first))
+            read = np.concatenate([ids for _, ids in rows]).view("S16")
+            for at in (at for at in begins if begins[at] >= end and len(again[at])):
+                seen[at] |= np.isin(again[at], read)
+    return {plan.sources[at].name: int(seen[at].sum()) for at in begins}
+
+
+def _begins(plan: Plan) -> dict[int, int]:
+    """Number of each source that the first phase does not read: where the first begins that
+    does."""
+    found = {}
+    for at in range(len(plan.sources)):
+        reading = [n for n, period in enumerate(plan.schedule.periods) if period.quotas[at]]
+        if reading and reading[0]:
+            found[at] = int(plan.schedule.begins[reading[0]])
     return found
 
 
-def _documents(source: PlannedSource) -> set[str]:
+def _documents(source: PlannedSource) -> Names:
     with pa.memory_map(str(Path(source.folder) / DOCUMENTS)) as file:
-        ids = pa.ipc.open_file(file).read_all()["id"].combine_chunks()
-    raw = np.frombuffer(ids.buffers()[1], "V16")[ids.offset : ids.offset + len(ids)]
-    return {name.tobytes().hex() for name in raw}
-
-
-def _read(plan: Plan, end: int) -> set[str]:
-    """Documents of the windows before position `end`."""
-    loader = Loader(plan)
-    return {
-        name
-        for first in range(0, end, WINDOWS)
-        for _, names in loader.documents_at(first, min(WINDOWS, end - first))
-        for name in names
-    }
+        return names_of(pa.ipc.open_file(file).read_all()["id"])
