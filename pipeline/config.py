@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, field_validator
 
 from pipeline import disk
 
@@ -42,6 +42,7 @@ _EXPECTED = {
     "literal_error": "expected {expected}",
 }
 
+_NUMBERS = (int, int | None, float, float | None)
 _FOLLOW = {"too_short", "default_factory_not_called"}  # from another error
 
 
@@ -53,6 +54,15 @@ class Settings(BaseModel):
     """Base of all settings: immutable, unknown keys refused, defaults checked too."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _is_no_switch(cls, value: object, info: ValidationInfo) -> object:
+        """pydantic takes true for 1."""
+        field = cls.model_fields[info.field_name or ""]
+        if isinstance(value, bool) and field.annotation in _NUMBERS:
+            raise ValueError(_WHOLE_NUMBER if field.annotation in _NUMBERS[:2] else _NUMBER)
+        return value
 
 
 Model = TypeVar("Model", bound=Settings)

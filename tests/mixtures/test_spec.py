@@ -65,6 +65,11 @@ def test_weights_are_shares(tmp_path: Path) -> None:
             "key `sources.a.cap.by`: ",
         ),
         ({"sources": {"a": {"from": "web", "weight": float("nan")}}}, "key `sources.a.weight`: "),
+        (
+            {"sources": {"a": {"from": "web", "weight": True}}},
+            "key `sources.a.weight`: expected a number, as in 0.05",
+        ),
+        ({"sequence_length": True}, "key `sequence_length`: expected a whole number, as in 64"),
         ({"sources": {"a": {"from": "web", "max_epochs": float("nan")}}}, "`sources.a.max_epochs`"),
         ({"sources": {"a": {"from": "web", "epochs": 0}}}, "`sources.a.epochs`: expected more tha"),
         (
