@@ -26,8 +26,8 @@ import yaml
 from measure import run
 
 from pipeline import schema
+from pipeline.dedup_settings import UNITS
 from pipeline.seeing.asking import rows
-from pipeline.settings import UNITS
 from pipeline.tables import write_columns
 from pipeline.transforms import across, pieces
 
@@ -137,7 +137,7 @@ PART_PAGES = 100_000
 JOIN = """
 import resource, sys
 from pathlib import Path
-from pipeline.settings import Across
+from pipeline.dedup_settings import Across
 from pipeline.transforms import across
 root, parts = Path(sys.argv[1]), list(range(int(sys.argv[2])))
 print(across.join(root, Across(repeated_lines={}), parts, 0, 1), end=": ")

@@ -36,7 +36,7 @@ from dedup.placed_words import Length
 from filters.text import sentences, words
 from kernels.arrow import string_buffers
 from kernels.han import TRADITIONAL_TO_SIMPLIFIED
-from pipeline.settings import Decontaminate
+from pipeline.heldout_settings import Decontaminate
 
 SOURCE_BYTES = 1_000_000
 ITEMS = 200  # of each source

@@ -33,8 +33,8 @@ from dedup.folding import fold
 from dedup.join import similarity_join
 from dedup.shingles import Hashes, Offsets, shingles
 from filters.segmenters import cutter
+from pipeline.dedup_settings import Near
 from pipeline.seeing.agreement import wilson
-from pipeline.settings import Near
 
 LANGUAGES = ("en", "zh")
 ALTERED = 1_000  # texts of which there is an altered copy

@@ -29,8 +29,8 @@ import pyarrow.parquet as pq
 
 from dedup import winnowing
 from pipeline import schema
+from pipeline.dedup_settings import Substrings
 from pipeline.files import part_name
-from pipeline.settings import Substrings
 from pipeline.transforms import near_join, substrings, substrings_join
 from pipeline.transforms.sweep import sweep
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from dedup import curve
 from pipeline.amounts import counted, parse_amount, parse_bytes
 from pipeline.config import ConfigError, load
+from pipeline.dedup_settings import Near
 from pipeline.finished import reading
 from pipeline.prices import Prices
-from pipeline.settings import Near
 
 EXAMPLE = """examples:
   assay dedup index runs/web-2026 --out indexes/web-2026

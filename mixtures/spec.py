@@ -15,8 +15,8 @@ from pipeline import copy_index, finished, store
 from pipeline.amounts import Amount
 from pipeline.config import ConfigError, Settings, checked, suggestion
 from pipeline.corpus import manifest
+from pipeline.dedup_settings import UNITS
 from pipeline.objects import is_url
-from pipeline.settings import UNITS
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 Unique = Literal["none", "url", "exact", "folded", "near", "contained", "semantic"]

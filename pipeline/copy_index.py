@@ -30,9 +30,9 @@ import pyarrow.parquet as pq
 from pipeline import objects, schema
 from pipeline.config import ConfigError
 from pipeline.corpus import CorpusError
+from pipeline.dedup_settings import Near
 from pipeline.files import hash_once, part_name, read_sealed, replacing
 from pipeline.fingerprint import fingerprint
-from pipeline.settings import Near
 from pipeline.tables import names_of
 
 MANIFEST = "index.json"

@@ -26,10 +26,10 @@ from pipeline import copy_index, linked, objects, schema, signed
 from pipeline.config import ConfigError
 from pipeline.copy_index import MANIFEST, Group, Names, among
 from pipeline.corpus import manifest
+from pipeline.dedup_settings import Near
 from pipeline.files import file_hash, part_name, remove_temporaries, replacing, write_sealed
 from pipeline.fingerprint import fingerprint
 from pipeline.finished import home
-from pipeline.settings import Near
 from pipeline.tables import column, names_of, read_columns
 from pipeline.transforms.near import ROW
 

@@ -19,8 +19,8 @@ import pyarrow.parquet as pq
 import xxhash
 
 from pipeline.corpus import manifest, part_paths
+from pipeline.dedup_settings import KEPT_ONCE
 from pipeline.files import part_name, part_number
-from pipeline.settings import KEPT_ONCE
 
 Lanes = npt.NDArray[np.uint64]  # [rows, 2]
 BASE = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F], np.uint64)  # odd; they part the lanes

@@ -25,7 +25,7 @@ from pipeline.readers.jsonl import lines_of
 from pipeline.readers.rows import as_text
 
 if TYPE_CHECKING:
-    from pipeline.settings import Decontaminate
+    from pipeline.heldout_settings import Decontaminate
 
 # Names of fields, in lower case, as MMLU, ARC, GSM8K, MATH, HellaSwag, PIQA, WinoGrande, TriviaQA,
 # HumanEval, MBPP, C-Eval, CMMLU, GAOKAO and AGIEval have them.

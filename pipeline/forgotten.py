@@ -33,7 +33,7 @@ from pipeline.files import SUSPECTS, file_hash, hash_once, read_sealed, replacin
 
 if TYPE_CHECKING:
     from dedup.postings import Index
-    from pipeline.settings import Near
+    from pipeline.dedup_settings import Near
 
 FOLDER = "forgotten"
 LISTED = re.compile(r"\d{8}\.json")

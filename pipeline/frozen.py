@@ -20,7 +20,7 @@ from pipeline.config import ConfigError
 from pipeline.files import DAMAGED, file_hash, read_sealed
 
 if TYPE_CHECKING:
-    from pipeline.settings import Heldout
+    from pipeline.heldout_settings import Heldout
 
 BATCH_ROWS = 1024
 # Of heldout.json, at the sets that this corpus chose; an older set may lack one of them.

@@ -19,7 +19,7 @@ from pipeline.readers.formats import read
 from pipeline.settings import Input
 
 if TYPE_CHECKING:
-    from pipeline.settings import Heldout
+    from pipeline.heldout_settings import Heldout
 
 Rows = list[dict[str, Any]]
 READ = Input(source="independent", files="", kind="web")  # how the files are read

@@ -21,6 +21,7 @@ from pipeline import copy_index, copy_index_parts, forks, signed
 from pipeline.clock import telling
 from pipeline.copy_index import Index
 from pipeline.corpus import CorpusError, manifest
+from pipeline.dedup_settings import Near
 from pipeline.files import (
     file_hash,
     hash_once,
@@ -31,7 +32,6 @@ from pipeline.files import (
 from pipeline.fingerprint import fingerprint
 from pipeline.finished import home
 from pipeline.schema import FORMAT_VERSION
-from pipeline.settings import Near
 from pipeline.transforms import contraction, near, near_join
 
 FOLDER = "linked"

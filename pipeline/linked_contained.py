@@ -11,9 +11,9 @@ from pathlib import Path
 from pipeline import linked, signed
 from pipeline.config import ConfigError
 from pipeline.corpus import manifest
+from pipeline.dedup_settings import Near
 from pipeline.fingerprint import fingerprint
 from pipeline.finished import home
-from pipeline.settings import Near
 from pipeline.transforms import contained, contained_join, near_join
 
 KEYS = "contained_keys"

@@ -110,7 +110,7 @@ class Corpus:
         told = self.manifest["settings"].get(translations.COLUMN)
         if told is None:
             return ""
-        from pipeline.settings import TranslationGroup  # 0.1 s, for these corpora alone
+        from pipeline.heldout_settings import TranslationGroup  # 0.1 s, for these corpora alone
 
         return translations.name_of(TranslationGroup(**told), table)
 

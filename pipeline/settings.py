@@ -6,15 +6,16 @@ import glob
 import os
 import re
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, field_validator, model_validator
 
-from dedup.curve import choose
 from pipeline.amounts import Amount, NumBytes
 from pipeline.config import ConfigError, Settings, load, suggestion
+from pipeline.dedup_settings import Across, Near, Substrings, across_named
+from pipeline.heldout_settings import Decontaminate, Heldout, TranslationGroup
+from pipeline.kinds import Kind
 
-Kind = Literal["web", "book", "code", "paper", "qa", "forum", "dialogue"]
 Score = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 # One by the shape of what stands there, so that an error speaks of that one alone.
 Languages = Annotated[
@@ -44,95 +45,6 @@ class Input(Settings):
         return source
 
 
-def _chosen(near: dict[str, Any]) -> tuple[int, int]:
-    return choose(near["threshold"], near["permutations"])
-
-
-class Near(Settings):
-    """Near duplicates: MinHash-LSH proposes, true Jaccard over shingles decides."""
-
-    threshold: float = Field(0.8, gt=0, le=1)  # Jaccard from which two documents are a pair
-    ngram: int = Field(5, ge=1)  # words; one Han character or kana counts as a word
-    permutations: int = Field(128, ge=8, le=1024)  # datasketch affine32, seed 1
-    # As `assay dedup curve` chooses them: a pair at `threshold` is proposed with probability .998
-    bands: int = Field(default_factory=lambda near: _chosen(near)[0], ge=1)  # 21 at .8 of 128
-    rows: int = Field(default_factory=lambda near: _chosen(near)[1], ge=1)  # 6
-
-    # Share of a text's shingles that stand in a longer one, from which it is contained: asked for
-    # by `unique: contained`. None: not looked for, since all texts are read twice for it. .9 is
-    # usual; what it finds, and what it costs: docs/dedup.md, Contained
-    containment: float | None = Field(None, ge=0.5, le=1)
-
-    @model_validator(mode="after")
-    def _fits(self) -> Near:
-        if self.bands * self.rows > self.permutations:
-            raise ValueError(
-                f"bands x rows = {self.bands} x {self.rows} exceeds permutations = "
-                f"{self.permutations}; lower one or raise permutations"
-            )
-        return self
-
-
-class Heldout(Settings):
-    """Frozen evaluation text, chosen by content hash before any predicate."""
-
-    share: float = Field(0.005, ge=0, le=0.5)  # of the texts per language and source; 0: no sets
-    min_documents: Amount = Field(4, ge=0)  # per language and source with at least 20 times as many
-    # Per language and source, too: some 2.5 million tokens, where bits per byte have long settled
-    # (100,000 a domain are enough, Paloma, Magnusson et al. 2023), and 30 MB of index for all
-    # workers. At 20 GB of a source `share` alone would take ten times as many.
-    max_documents: Amount = Field(5_000, ge=1)
-    keep: tuple[str, ...] = ()  # heldout.json, or URLs, of corpora whose sets stay held out
-    independent: tuple[str, ...] = ()  # globs of JSONL files that are evaluation text as a whole
-    containment: float = Field(0.8, gt=0, le=1)  # share of shingles that makes a contained copy
-
-    @model_validator(mode="after")
-    def _fits(self) -> Heldout:
-        if self.max_documents < self.min_documents:
-            raise ValueError(
-                f"max_documents = {self.max_documents} is below min_documents = "
-                f"{self.min_documents}; raise the one or lower the other"
-            )
-        return self
-
-
-class TranslationGroup(Settings):
-    """How parallel pages are told."""
-
-    field: str | None = None  # meta.<kept field>: documents of one value are one group
-    # Of addresses: [[/en/, /zh/], ["?lang=en", "?lang=zh"]]. Every variant, as plain text and
-    # wherever it stands, becomes the first of its list; addresses that are then equal are one
-    # group, and one that holds no variant is of none
-    url: tuple[tuple[str, ...], ...] | None = None
-
-    @field_validator("field")
-    @classmethod
-    def _is_kept(cls, field: str | None) -> str | None:
-        if field is not None and not field.removeprefix("meta."):
-            raise ValueError("names no field; expected meta.<field>, as in meta.page")
-        if field is not None and not field.startswith("meta."):
-            raise ValueError(f"{field!r}: expected a kept field, as in meta.{field}")
-        return field
-
-    @field_validator("url")
-    @classmethod
-    def _are_variants(
-        cls, url: tuple[tuple[str, ...], ...] | None
-    ) -> tuple[tuple[str, ...], ...] | None:
-        for variants in url or ():
-            if len(set(variants)) < 2 or len(set(variants)) < len(variants) or "" in variants:
-                raise ValueError(
-                    f"{list(variants)}: expected two or more distinct variants, as in [/en/, /zh/]"
-                )
-        return url
-
-    @model_validator(mode="after")
-    def _one_way(self) -> TranslationGroup:
-        if (self.field is None) == (not self.url):
-            raise ValueError("expected `field: meta.page` or `url: [[/en/, /zh/]]`, one of the two")
-        return self
-
-
 TOKENIZER_FILES = (".json", ".tiktoken", ".model")
 
 
@@ -159,105 +71,6 @@ class Urls(Settings):
 
     block: tuple[str, ...] = ()
     allow: tuple[str, ...] = ()  # what stands here is not blocked
-
-
-class EvaluationSet(Settings):
-    """Items of an evaluation, one a line of JSONL or a row of Parquet."""
-
-    files: tuple[str, ...] = Field(min_length=1)  # globs, local or of a store
-    # The fields of an item: the first is the question, others go with it. Default: those that it
-    # has of pipeline/evaluation_items.py QUESTIONS and OTHERS
-    fields: tuple[str, ...] = ()
-
-    @field_validator("files", "fields", mode="before")
-    @classmethod
-    def _one_word(cls, named: object) -> object:
-        return [named] if isinstance(named, str) else named
-
-
-def _evaluation_set(value: object) -> object:
-    return {"files": value} if isinstance(value, str | list) else value
-
-
-class Decontaminate(Settings):
-    """Evaluation items that are looked for in every document: signal group `contamination`."""
-
-    # Name -> files, or files and fields: {gsm8k: "evals/gsm8k/*.jsonl"}
-    sets: dict[str, Annotated[EvaluationSet, BeforeValidator(_evaluation_set)]] = Field(
-        default_factory=dict
-    )
-    # Length of n-grams: Llama 3 and Tülu 3 (2024) take 8 words, GPT-3 (2020) took 13. Of Han
-    # characters and kana 10, by measurement: docs/filters.md
-    words: int = Field(8, ge=3, le=100)
-    characters: int = Field(10, ge=3, le=100)
-    # Of an item's words, or its question's, in one place: then it is found. Half of an item is
-    share: float = Field(0.4, gt=0, le=1)
-
-    @field_validator("sets")
-    @classmethod
-    def _are_names(cls, sets: dict[str, EvaluationSet]) -> dict[str, EvaluationSet]:
-        for name in sets:
-            if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name) is None:
-                raise ValueError(
-                    f"{name!r}: a name is made of A-Z, a-z, 0-9, `.`, `_` and `-`, as in gsm8k"
-                )
-        return sets
-
-
-class Unit(Settings):
-    """Lines or paragraphs that are looked for across the corpus."""
-
-    # Distinct texts from which on one counts: what two or three share is body text more often than
-    # not, and leaves a hole; docs/dedup.md has the counts
-    documents: Amount = Field(10, ge=2)
-    # Shorter ones stay: so many words, or Han characters and kana, or both in that proportion
-    words: int = Field(10, ge=1, le=1_000)
-    characters: int = Field(16, ge=1, le=1_000)
-
-
-class SiteLines(Unit):
-    """Lines of a site: in so many of its documents, and in such a share of them."""
-
-    share: float = Field(0.2, gt=0, le=1)
-    words: int = Field(3, ge=1, le=1_000)
-    characters: int = Field(4, ge=1, le=1_000)
-
-
-UNITS = ("site_lines", "repeated_lines", "repeated_paragraphs")  # keys of `across`
-KEPT_ONCE = UNITS[1:]  # of which one copy stays
-
-
-class Across(Settings):
-    """What stands in several documents: signal group `across`, and edits of these names."""
-
-    site_lines: SiteLines | None = None  # of a registered domain, or a source without addresses
-    repeated_lines: Unit | None = None
-    repeated_paragraphs: Unit | None = None
-    # Of code and dialogue a line says the same in many places: `return result`, "I see."
-    kinds: tuple[Kind, ...] = ("web", "book", "paper", "qa", "forum")
-
-    @property
-    def units(self) -> dict[str, Unit]:
-        """Those that are looked for, by name."""
-        found = {name: getattr(self, name) for name in UNITS}
-        return {name: unit for name, unit in found.items() if unit is not None}
-
-
-def _across(value: object) -> object:
-    return {name: {} for name in value} if isinstance(value, list) else value
-
-
-class Substrings(Settings):
-    """Long stretches that stand in several places, within documents and across them."""
-
-    # All that repeats over so many bytes of UTF-8 is found, nothing below two thirds of it. 300 are
-    # some 50 tokens and more in either language: docs/dedup.md. Not given: nothing is looked for
-    min_bytes: Amount | None = Field(None, ge=60, le=1_000_000)
-
-    @property
-    def size(self) -> int:
-        assert self.min_bytes is not None, "its stages are none of a corpus without"
-        return self.min_bytes
 
 
 class CorpusSettings(Settings):
@@ -289,7 +102,7 @@ class CorpusSettings(Settings):
     decontaminate: Decontaminate = Decontaminate()
     # Lines and paragraphs that stand in several documents: names, as in [site_lines], or each with
     # settings of its own; docs/dedup.md, Lines and paragraphs
-    across: Annotated[Across, BeforeValidator(_across)] = Across()
+    across: Annotated[Across, BeforeValidator(across_named)] = Across()
     # Table, edits and signal group `substrings`; docs/dedup.md
     substrings: Substrings = Substrings()
     urls: Urls = Urls()  # signal group `urls`, where it names lists; docs/filters.md, Addresses

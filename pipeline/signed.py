@@ -11,9 +11,9 @@ from typing import Any
 from pipeline.commits import record_path
 from pipeline.config import ConfigError
 from pipeline.corpus import fetched, manifest
+from pipeline.dedup_settings import Near
 from pipeline.files import part_name, part_number, read_sealed
 from pipeline.finished import home
-from pipeline.settings import Near
 from pipeline.transforms import contained, near
 from pipeline.whole import require_whole, vouched
 

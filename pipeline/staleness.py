@@ -19,12 +19,13 @@ from filters.editors import Editor
 from filters.signals import Group
 from kernels.han import SIMPLIFIED
 from pipeline import added_tokenizers, commits, evaluation_items, frozen, given, store
+from pipeline.dedup_settings import Near
 from pipeline.encoder import Encoder
 from pipeline.files import file_hash, hash_once, read_json
 from pipeline.fingerprint import code, fingerprint, versions
 from pipeline.groups import editors, groups
 from pipeline.readers.formats import READERS, format_of, packages_of
-from pipeline.settings import CorpusSettings, Near
+from pipeline.settings import CorpusSettings
 from pipeline.shards import Shard
 from pipeline.stages import JOINS, Job, is_text_stage, part_stage
 from pipeline.transforms import heldout, heldout_index

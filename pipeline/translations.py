@@ -20,7 +20,7 @@ import pyarrow as pa
 from pipeline.syntax import text_literal
 
 if TYPE_CHECKING:
-    from pipeline.settings import TranslationGroup
+    from pipeline.heldout_settings import TranslationGroup
 
 COLUMN = "translation_group"
 # http and https, www., a fragment say nothing of the page

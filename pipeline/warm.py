@@ -34,10 +34,11 @@ from filters.segments import Texts
 from filters.signals import GROUPS
 from kernels.cache import kept
 from pipeline import forks, heap, workers
+from pipeline.dedup_settings import Near
 from pipeline.groups import DEFAULT
 from pipeline.literals import count_literals
 from pipeline.readers import jsonl_rows
-from pipeline.settings import Input, Near, Tokenizer
+from pipeline.settings import Input, Tokenizer
 from pipeline.stage_tables.documents import encoder
 from pipeline.tokenizer_engines import loaded
 

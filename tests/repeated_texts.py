@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 from corpus_parts import content
 
 from pipeline import schema
+from pipeline.dedup_settings import Substrings
 from pipeline.files import part_name
-from pipeline.settings import Substrings
 from pipeline.transforms import substrings, substrings_join
 from pipeline.transforms.sweep import sweep
 

@@ -11,8 +11,8 @@ from pipeline.auditing import losses, neighbours, verdict
 from pipeline.auditing.neighbours import ANY, Compared, Draws, Sampled, edges, of_bands
 from pipeline.auditing.verdict import Band, Rate, Stored
 from pipeline.corpus import CorpusError, manifest
+from pipeline.dedup_settings import Near
 from pipeline.seeing.asking import Row
-from pipeline.settings import Near
 
 MOST_STORED = 1_000  # pairs that are compared again
 

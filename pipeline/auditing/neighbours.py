@@ -28,9 +28,9 @@ from dedup.contamination import matches
 from dedup.minhash import signatures
 from dedup.shingles import Hashes, Offsets, shingles
 from pipeline.corpus import part_paths
+from pipeline.dedup_settings import Near
 from pipeline.schema import HASH
 from pipeline.seeing.asking import rows
-from pipeline.settings import Near
 from pipeline.tables import column, halves_of
 
 FLOOR = 0.5  # Jaccard from which all neighbours are found

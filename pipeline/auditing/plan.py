@@ -11,8 +11,8 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from pipeline.dedup_settings import Near
 from pipeline.prices import Prices
-from pipeline.settings import Near
 from pipeline.transforms import contraction, near_join
 
 

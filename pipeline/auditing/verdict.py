@@ -25,9 +25,9 @@ from dedup.folding import fold
 from pipeline import schema
 from pipeline.auditing.neighbours import ANY, SLACK, Draws, Sampled, edges, of_bands
 from pipeline.corpus import part_paths
+from pipeline.dedup_settings import Near
 from pipeline.seeing.agreement import wilson
 from pipeline.seeing.asking import Row, rows
-from pipeline.settings import Near
 from pipeline.syntax import text_literal
 
 PLAIN_BYTES = 5_000_000  # of text that is compared by the plain definition: about 10 CPU seconds

@@ -11,8 +11,8 @@ from pipeline.amounts import counted
 from pipeline.config import ConfigError
 from pipeline.corpus import CorpusError, manifest
 from pipeline.evaluation_items import versions
+from pipeline.heldout_settings import Decontaminate
 from pipeline.seeing.asking import Row, rows
-from pipeline.settings import Decontaminate
 from pipeline.unmeasured import told
 
 SHOWN = 8  # items of a set

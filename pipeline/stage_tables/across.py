@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipeline.settings import UNITS
+from pipeline.dedup_settings import UNITS
 from pipeline.stage_kinds import Join, PartStage, TextStage, partitions
 from pipeline.transforms import across, across_edits, measure, pieces
 

@@ -29,7 +29,7 @@ from pipeline.tables import read_columns
 from pipeline.transforms import pieces
 
 if TYPE_CHECKING:
-    from pipeline.settings import Across
+    from pipeline.dedup_settings import Across
 
 Numbers = npt.NDArray[np.uint64]
 

@@ -19,15 +19,15 @@ from filters.blank_lines import with_blank_lines
 from filters.columns import Signal
 from filters.edits import Edits, merged
 from pipeline import schema
+from pipeline.dedup_settings import KEPT_ONCE
 from pipeline.files import part_name
-from pipeline.settings import KEPT_ONCE
 from pipeline.tables import read_columns, spread, without, write_aligned, write_table
 from pipeline.transforms import across, edit, measure, pieces
 
 if TYPE_CHECKING:
     from filters.segments import Texts
     from filters.signals import Columns
-    from pipeline.settings import Across
+    from pipeline.dedup_settings import Across
 
 NAME = "across"  # of the signal group
 Numbers = npt.NDArray[np.int64]

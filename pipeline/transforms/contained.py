@@ -37,7 +37,7 @@ from pipeline.tables import (
 from pipeline.transforms.near import ROW, sets_of
 
 if TYPE_CHECKING:
-    from pipeline.settings import Near
+    from pipeline.dedup_settings import Near
     from pipeline.transforms.sweep import Stage
 
 

@@ -31,7 +31,7 @@ from pipeline.transforms.contained import (
 from pipeline.transforms.near import ROW
 
 if TYPE_CHECKING:
-    from pipeline.settings import Near
+    from pipeline.dedup_settings import Near
 
 
 # --- filter, propose ------------------------------------------------------------------------------

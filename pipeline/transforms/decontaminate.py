@@ -36,7 +36,7 @@ from pipeline.tables import write_rows
 if TYPE_CHECKING:
     from filters.signals import Columns
     from pipeline.evaluation_items import Item
-    from pipeline.settings import Decontaminate
+    from pipeline.heldout_settings import Decontaminate
 
 NAME = "contamination"  # of the signal group, of the edits, and of the folder of items and index
 EXCERPT_CHARS = 120  # of an item, for people

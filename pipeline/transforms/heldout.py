@@ -36,7 +36,7 @@ from pipeline.files import file_hash, part_name, read_sealed, replacing, write_s
 from pipeline.tables import column, first_of_each, halves_of, rank_of, write_table
 
 if TYPE_CHECKING:
-    from pipeline.settings import Heldout, TranslationGroup
+    from pipeline.heldout_settings import Heldout, TranslationGroup
 
 SLICE_ROWS = 1_024  # of held-out texts, written together
 ENOUGH = 20  # times min_documents: topping up holds out a twentieth of a small source at most

@@ -17,7 +17,8 @@ from pipeline import frozen
 from pipeline.files import replacing
 
 if TYPE_CHECKING:
-    from pipeline.settings import Heldout, Near
+    from pipeline.dedup_settings import Near
+    from pipeline.heldout_settings import Heldout
 
 SLICE_ROWS = 512  # held-out texts whose shingles are made together
 

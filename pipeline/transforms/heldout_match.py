@@ -17,7 +17,8 @@ from pipeline.tables import write_rows
 from pipeline.transforms import heldout_index
 
 if TYPE_CHECKING:
-    from pipeline.settings import Heldout, Near
+    from pipeline.dedup_settings import Near
+    from pipeline.heldout_settings import Heldout
     from pipeline.transforms.sweep import Stage
 
 

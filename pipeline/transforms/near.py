@@ -39,7 +39,7 @@ from pipeline.tables import (
 )
 
 if TYPE_CHECKING:
-    from pipeline.settings import Near
+    from pipeline.dedup_settings import Near
     from pipeline.transforms.sweep import Batch, Stage
 
 SETS = pa.large_list(pa.uint64())  # of shingles

@@ -27,7 +27,7 @@ from pipeline.tables import rank_of, read_batch, read_columns, write_columns, wr
 from pipeline.transforms.near import ROW, components_output, shingle_outputs, sign_outputs
 
 if TYPE_CHECKING:
-    from pipeline.settings import Near
+    from pipeline.dedup_settings import Near
 
 # Text of one partition, about. Band keys are 0.1 to 0.5 of it (16 bytes in memory, 21 a document of
 # 700 to 3,000 bytes), shingles of Chinese 2.7 times it if every document had a near copy.

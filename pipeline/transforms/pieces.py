@@ -24,13 +24,13 @@ import xxhash
 from dedup.piece_hashes import Folded, hash_pieces, of_site
 from filters.addresses import site
 from filters.piece_places import Places, places
-from pipeline import schema, settings
+from pipeline import dedup_settings, schema
 from pipeline.files import part_name
 from pipeline.tables import halves_of, write_columns
 
 if TYPE_CHECKING:
     from filters.pieces import Pieces
-    from pipeline.settings import Across, Unit
+    from pipeline.dedup_settings import Across, Unit
     from pipeline.transforms.sweep import Batch, Stage
 
 Numbers = npt.NDArray[np.int64]
@@ -39,7 +39,7 @@ READS = ("kind", "domain", "source")
 
 # What a record is of, in the lowest two bits of its key: a site, or the edits named here.
 SITE = 0
-UNITS = ("site", *settings.UNITS)
+UNITS = ("site", *dedup_settings.UNITS)
 # Flipped in the upper half, so that a line and a paragraph of the same words hardly ever share it
 _FLIPPED = np.arange(4, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
 _UNIT_BITS = np.uint64(3)

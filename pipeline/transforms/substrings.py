@@ -44,7 +44,7 @@ from pipeline.transforms import measure as measured
 from pipeline.transforms.near import ROW
 
 if TYPE_CHECKING:
-    from pipeline.settings import Substrings
+    from pipeline.dedup_settings import Substrings
     from pipeline.transforms.sweep import Batch, Stage
 
 NAME = "substrings"  # of the table, the edits and the signal group

@@ -16,7 +16,7 @@ from filters.presets import CUTS, LEFT_OUT, OWN, RECIPES, expression, first_reas
 from filters.segments import Texts
 from filters.signals import GROUPS
 from filters.stop_words import STOP_WORDS
-from pipeline.settings import Kind
+from pipeline.kinds import Kind
 
 # Sound text of each language and kind of Chinese: it passes every rule.
 EN = (

@@ -28,9 +28,10 @@ from filters.addresses import site
 from filters.edits import applied, edits_of, fault
 from filters.segments import Texts
 from pipeline.config import ConfigError
+from pipeline.dedup_settings import UNITS, Across, SiteLines
 from pipeline.files import part_name
 from pipeline.groups import editors, groups
-from pipeline.settings import UNITS, Across, CorpusSettings, SiteLines
+from pipeline.settings import CorpusSettings
 from pipeline.transforms import across, across_edits, pieces
 from pipeline.transforms.sweep import sweep
 

@@ -21,7 +21,7 @@ from pipeline.auditing.differences import columns, differences
 from pipeline.auditing.neighbours import ANY, edges
 from pipeline.auditing.shown import page, told
 from pipeline.auditing.verdict import Rate, plain_jaccard
-from pipeline.settings import Near
+from pipeline.dedup_settings import Near
 
 NEAR = Near()
 WORDS = [f"{a}{b}" for a in "ba be bi bo da de di do ka ke ki ko".split() for b in "lmnrst"]

@@ -11,8 +11,9 @@ from mixtures.spec import Mixture, load_mixture
 from pipeline import commands
 from pipeline.amounts import Amount
 from pipeline.config import KINDS, ConfigError, Settings, _known_keys, check, load
+from pipeline.dedup_settings import Near
 from pipeline.learned.settings import ClassifierSettings
-from pipeline.settings import CorpusSettings, Near, load_corpus
+from pipeline.settings import CorpusSettings, load_corpus
 from trainer.ablation.study import StudySettings
 from trainer.settings import RunSettings
 

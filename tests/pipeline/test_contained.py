@@ -18,8 +18,8 @@ from dedup.containment import MAX_COLD, MAX_HOT, MIN_SHINGLES
 from dedup.shingles import shingles
 from pipeline import schema
 from pipeline.corpus import part_paths
+from pipeline.dedup_settings import Near
 from pipeline.files import write_json
-from pipeline.settings import Near
 from pipeline.transforms import contained, contained_join, near, near_join
 from pipeline.transforms.sweep import sweep
 from pipeline.unique import near_unique, outermost

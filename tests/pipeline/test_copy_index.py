@@ -17,8 +17,8 @@ from dedup import clusters
 from pipeline import commits, copy_index, linked, schema
 from pipeline.copy_index import Index, Names
 from pipeline.copy_index_writing import Chosen, write
+from pipeline.dedup_settings import Near
 from pipeline.files import part_name, write_sealed
-from pipeline.settings import Near
 from pipeline.staleness import signature_print
 from pipeline.tables import names_of
 from pipeline.transforms import near, near_join

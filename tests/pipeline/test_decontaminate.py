@@ -18,9 +18,10 @@ from filters.segments import Texts
 from pipeline.config import ConfigError
 from pipeline.evaluation_items import read_items
 from pipeline.groups import editors
+from pipeline.heldout_settings import Decontaminate
 from pipeline.seeing.asking import rows
 from pipeline.seeing.contamination import ALARM_SHARE, SHOWN, of_set, report
-from pipeline.settings import Decontaminate, load_corpus
+from pipeline.settings import load_corpus
 from pipeline.transforms import decontaminate
 
 EN = {"question": "Which of these gases do plants take in when they make sugar?", "answer": "CO2"}

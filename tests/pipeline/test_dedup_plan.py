@@ -8,7 +8,7 @@ import pytest
 
 from mixtures import dedup_commands
 from pipeline.auditing.plan import RATES, plan, told
-from pipeline.settings import Near
+from pipeline.dedup_settings import Near
 from pipeline.transforms import contraction, near_join
 
 BILLION = 10**9

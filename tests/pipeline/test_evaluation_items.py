@@ -15,7 +15,8 @@ from s3_server import s3_bucket
 from pipeline import objects
 from pipeline.config import ConfigError
 from pipeline.evaluation_items import Item, read_items, versions
-from pipeline.settings import Decontaminate, load_corpus
+from pipeline.heldout_settings import Decontaminate
+from pipeline.settings import load_corpus
 
 
 def items(folder: Path, *rows: dict[str, Any], fields: tuple[str, ...] = ()) -> list[Item]:

@@ -17,7 +17,7 @@ from dedup.shingles import shingles
 from pipeline import finished, forgotten, schema
 from pipeline.config import ConfigError
 from pipeline.corpus import CorpusError
-from pipeline.settings import Near
+from pipeline.dedup_settings import Near
 from pipeline.sql import ask
 
 ENGLISH = "the ferry left the harbour at noon and nobody on the shore had seen it come back since"

@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 
 from pipeline import frozen, given, schema
 from pipeline.config import ConfigError
+from pipeline.dedup_settings import Near
 from pipeline.files import read_json, write_json, write_sealed
-from pipeline.settings import Heldout, Near
+from pipeline.heldout_settings import Heldout
 from pipeline.tables import write_rows
 from pipeline.transforms import heldout, heldout_index, heldout_match
 from pipeline.transforms.sweep import sweep

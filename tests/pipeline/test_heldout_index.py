@@ -11,7 +11,8 @@ import pytest
 from dedup.postings import build_index
 from dedup.shingles import shingles
 from pipeline import schema
-from pipeline.settings import Heldout, Near
+from pipeline.dedup_settings import Near
+from pipeline.heldout_settings import Heldout
 from pipeline.tables import write_rows
 from pipeline.transforms import heldout_index
 

@@ -18,8 +18,8 @@ from corpus_parts import content
 
 from dedup import clusters
 from pipeline import schema
+from pipeline.dedup_settings import Near
 from pipeline.files import write_json
-from pipeline.settings import Near
 from pipeline.transforms import near, near_join
 from pipeline.transforms.sweep import sweep
 from pipeline.unique import near_unique

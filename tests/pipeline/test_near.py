@@ -18,7 +18,7 @@ from dedup import clusters
 from dedup.shingles import shingles
 from pipeline import schema
 from pipeline.corpus import part_paths
-from pipeline.settings import Near
+from pipeline.dedup_settings import Near
 from pipeline.tables import read_columns
 from pipeline.transforms import near, near_join
 from pipeline.transforms.sweep import sweep

@@ -16,9 +16,10 @@ from corpus_parts import content
 
 from dedup import clusters
 from pipeline import report, schema
+from pipeline.dedup_settings import Near
 from pipeline.files import part_name, read_json, write_json
+from pipeline.heldout_settings import Heldout
 from pipeline.report import fitted, funnel, held_out, summary
-from pipeline.settings import Heldout, Near
 from pipeline.transforms import heldout, heldout_index, heldout_match, near, near_join
 from pipeline.transforms.sweep import sweep
 

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from pipeline import frozen, translations
 from pipeline.config import ConfigError, check
 from pipeline.files import part_name
+from pipeline.heldout_settings import Heldout, TranslationGroup
 from pipeline.schema import DOCUMENTS
-from pipeline.settings import CorpusSettings, Heldout, TranslationGroup
+from pipeline.settings import CorpusSettings
 from pipeline.transforms import heldout
 
 BY_URL = TranslationGroup(url=(("/en/", "/zh/", "/zh-cn/"), ("?lang=en", "?lang=zh")))

@@ -13,8 +13,8 @@ from small_corpus import assay
 from mixtures.freeze_commands import freeze, verify
 from pipeline import corpus, damage, frozen, given, objects, store
 from pipeline.config import ConfigError
+from pipeline.heldout_settings import Heldout
 from pipeline.prices import prices_of
-from pipeline.settings import Heldout
 from pipeline.sql import ask
 from trainer.forget import forget
 from trainer.garbage import gc
