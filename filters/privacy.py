@@ -1,7 +1,8 @@
 """Editor and signal group `privacy`: what tells who somebody is, or opens a door.
 
 A kernel marks the few places where something may stand (private_marks.py), rules look there:
-private_numbers.py, private_addresses.py, secrets.py. Chinese and English, in any text.
+private_numbers.py, private_addresses.py, private_homes.py, secrets.py. Chinese and English, in any
+text.
 
 Replacements are plain words in square brackets, one for each kind and the same everywhere: they
 depend on no order and no shard; no rule finds them again; they are nobody's, where numbers set
@@ -18,10 +19,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 import numpy as np
 import pyarrow as pa
 
-from filters import private_addresses, private_numbers, secrets
+from filters import private_addresses, private_homes, private_numbers, secrets
 from filters.columns import Signal
 from filters.edits import Edits, applied, edits_of, merged
-from filters.private_marks import AT, COLONS, DOTTED, NUMBER, PASSPORT, ROOM, TOKEN, WIDE, marks
+from filters.private_marks import (
+    AT,
+    COLONS,
+    DOTTED,
+    NUMBER,
+    PASSPORT,
+    ROOM,
+    STREET,
+    TOKEN,
+    WIDE,
+    marks,
+)
 from filters.private_numbers import Span
 from filters.private_widths import narrowed
 from filters.segments import Texts
@@ -39,7 +51,7 @@ RULES: dict[str, tuple[int, Rule]] = {
     "passport": (PASSPORT, private_numbers.passports),
     "ipv4": (DOTTED, private_addresses.ipv4),
     "ipv6": (COLONS, private_addresses.ipv6),
-    "home_address": (ROOM, private_addresses.homes),
+    "home_address": (ROOM | STREET, private_homes.homes),
 }
 REPLACEMENTS = {kind: f"[{kind.upper()}]" for kind in RULES}
 

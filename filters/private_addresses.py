@@ -1,4 +1,4 @@
-"""Addresses: of mail, of machines, and of homes. Rules as in private_numbers.py."""
+"""Addresses: of mail and of machines. Rules as in private_numbers.py."""
 
 from __future__ import annotations
 
@@ -103,27 +103,3 @@ def _is_public(written: str) -> bool:
     except ValueError:
         return False
     return address.is_global and not address.is_multicast and written not in _EVERYBODYS
-
-
-# Down to the room of a block of flats: 中山路12号3号楼502室. A street and a number alone are as
-# often those of a shop, and so is what names a floor, a tower or a mall.
-# Read from its end: the room, the block, the street. Each takes as much as it can, which of all
-# addresses that end there is the longest.
-_HOME = re.compile(
-    r"[室户戶]\d{1,4}(?:"
-    r"[\u4e00-\u9fff0-9（）()—-]{0,12}(?:楼号|樓號|[栋棟幢座]|元单|元單)(?:\d{1,3}|[A-Z])"
-    r"[\u4e00-\u9fffA-Za-z0-9（）()—-]{0,24}[路街道巷弄村里园苑城庭区號号]"
-    r"|[号號]\d{1,4}弄\d{1,4}[路街道])"  # as in Shanghai: 张江路100弄5号201室
-    r"[\u4e00-\u9fffA-Za-z0-9]{2,30}"
-)
-_CLAUSE = re.compile(r"[，。；：、！？,;:!?\s]")
-_SHOP = re.compile("大厦|大廈|广场|廣場|商场|中心|写字楼|科技|商铺|[层層]|\\d楼")
-_REACH = 150  # bytes: 50 Han characters
-
-
-def homes(text: bytes, begin: int, end: int) -> Iterator[Span]:
-    last = end + 3
-    before = text[max(0, begin - _REACH) : last].decode("utf-8", "ignore")
-    match = _HOME.match(before[::-1])
-    if match and not _SHOP.search(_CLAUSE.split(before)[-1]):
-        yield last - len(match[0].encode()), last

@@ -1,8 +1,9 @@
 """The first look for `privacy`: where in a batch something private may stand, from its bytes alone.
 
 One pass that stops at few bytes: @, digits, and rare letters of published tokens, where the byte
-before fits. What it marks, the rules of private_numbers.py, private_addresses.py and secrets.py
-look at; it marks all that they would find, and of ordinary text some dozens of places in a MB.
+before fits. What it marks, the rules of private_numbers.py, private_addresses.py, private_homes.py
+and secrets.py look at; it marks all that they would find, and of ordinary text some dozens of
+places in a MB.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from kernels.compile import inner_kernel, kernel
 from kernels.hashing import Bytes
 
 # Bits of what may stand at a mark: which rules look.
-AT, NUMBER, DOTTED, COLONS, TOKEN, PASSPORT, ROOM, WIDE = (1 << bit for bit in range(8))
+AT, NUMBER, DOTTED, COLONS, TOKEN, PASSPORT, ROOM, WIDE, STREET = (1 << bit for bit in range(9))
 Marks = npt.NDArray[np.int64]  # [n, 4]: text, first byte, byte after the last, what; bytes of data
 
 
@@ -129,10 +130,12 @@ def _look(data: Bytes, begin: int, at: int, stop: int) -> tuple[int, int, int]:
         end = at + 1
         while end < stop and 0x30 <= data[end] <= 0x39:
             end += 1
+        what = STREET if end - at == 5 and _state_before(data, begin, at) else 0
         if end - at < 7 and end + 1 < stop and data[end] < 0x80 and _ends_number(data, end):
-            return 0, at, end  # a short number by itself, as nearly all are
+            # A short number by itself, as nearly all are.
+            return what | (STREET if _inward_code(data, begin, end, stop) else 0), at, end
         end, shape = _cluster(data, begin, at, stop)
-        what = 0
+        what |= STREET if _inward_code(data, begin, end, stop) else 0
         if shape & 1 or (shape & 4 and at > begin and data[at - 1] == 0x2B):
             what |= NUMBER
         if shape & 2:
@@ -178,6 +181,29 @@ def _block_before(data: Bytes, begin: int, end: int) -> bool:
         if data[at] >= 0xE5 and _is_one_of(data, at, _BLOCKS):
             return True
     return False
+
+
+@inner_kernel
+def _state_before(data: Bytes, begin: int, at: int) -> bool:
+    """Do two capitals stand before a number, as in IL 62704?"""
+    return (
+        at - begin >= 4
+        and data[at - 1] == 0x20
+        and 0x41 <= data[at - 2] <= 0x5A
+        and 0x41 <= data[at - 3] <= 0x5A
+    )
+
+
+@inner_kernel
+def _inward_code(data: Bytes, begin: int, end: int, stop: int) -> bool:
+    """Is the last digit the first of the inward part of a British code, as in NW1 6XE?"""
+    return (
+        begin <= end - 2
+        and end + 2 <= stop
+        and 0x41 <= data[end] <= 0x5A
+        and 0x41 <= data[end + 1] <= 0x5A
+        and data[end - 2] == 0x20
+    )
 
 
 @inner_kernel

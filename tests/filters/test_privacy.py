@@ -13,8 +13,19 @@ from hypothesis import strategies as st
 
 from filters import privacy
 from filters.edits import applied, edits_of, fault, merged
-from filters.private_addresses import homes
-from filters.private_marks import AT, COLONS, DOTTED, NUMBER, PASSPORT, ROOM, TOKEN, WIDE, marks
+from filters.private_homes import rooms
+from filters.private_marks import (
+    AT,
+    COLONS,
+    DOTTED,
+    NUMBER,
+    PASSPORT,
+    ROOM,
+    STREET,
+    TOKEN,
+    WIDE,
+    marks,
+)
 from filters.private_tokens import TOKENS
 from filters.private_widths import narrowed
 from filters.segments import Texts
@@ -80,6 +91,13 @@ PRIVATE = {
         "杭州市西湖区文一路12号3幢502室",
         "中关村南大街5号院3号楼1单元502室",
         "张江路100弄5号201室",
+        *(
+            "221 Baker Street, Springfield, IL 62704",
+            "12 N. Oak Ave Apt 4B, New York, NY 10001-1234",
+        ),
+        *("45 West 23rd St.\nNew York, NY 10010", "1600 Elm Ave NW, Washington DC 20500"),
+        *("221B Baker Street, London NW1 6XE", "Flat 3, 10 High St, Oxford, Oxfordshire OX1 4AJ"),
+        "7 Mill Lane\r\nYork\r\nYO1 7AB",
     ),
 }
 CASES = [(kind, text) for kind, texts in PRIVATE.items() for text in texts]
@@ -99,7 +117,13 @@ PUBLIC = (
     "https://user:password@host.org/", "1,234,567.89", "010-2020", "021 1234 5678",
     "0755-8888-66", "张江路100弄", "张江路100弄5号", "001 2345 6789", "0571-876 5432",
     "2021 6234 5678", "１２３４５６７８９０１２３", "１３９１２３４５６７",
-    "１１０１０５１９４９１２３１００２１",
+    "１１０１０５１９４９１２３１００２１", "221 Baker Street", "221 Baker Street, Springfield, IL",
+    "Springfield, IL 62704", "221 baker street, springfield, il 62704", "NW1 6XE",
+    "flight UA 12345", "51 Oak Street, Fifth Floor, Boston, MA 02110-1301",
+    "59 Oak Place, Suite 330, Boston, MA 02111",
+    "Oak Press, Inc., 675 Oak Ave, Boston, MA 02139", "12 Oak Street, Boston, XX 02139",
+    "P.O. Box 12, Boston, MA 02139", "12 Apostles and St, Boston, MA 02139",
+    "221B Baker Street, London NW1 6CI",
 )  # fmt: skip
 
 
@@ -194,6 +218,7 @@ PIECES = st.sampled_from(
         "，",
         "室",
     ]
+    + [" Oak ", "12", "St", ", ", "Boston", " MA ", "02139", "W1", " 6XE", "Inc. "]
     + ["中", "a", "é", "😀", "7", "+", "(", "[EMAIL]", "86", "x", "\r\n"]
 )
 TEXTS = st.lists(st.lists(PIECES, max_size=8).map("".join), min_size=1, max_size=3)
@@ -233,7 +258,7 @@ def every_mark(text: bytes) -> Iterator[tuple[int, int, int]]:
     """All places at which a rule could look, without a first look at what stands there."""
     for match in _CLUSTER.finditer(text):
         begin, end = match.span()
-        what = NUMBER | DOTTED | ROOM
+        what = NUMBER | DOTTED | ROOM | STREET
         if _PASSPORT_WORD.search(text, max(0, begin - 40), begin):
             what |= PASSPORT
         yield begin, end, what
@@ -298,6 +323,7 @@ def test_the_first_look_misses_nothing_that_a_rule_would_find(texts: list[str]) 
             "１",
             "１ ",
             "１３９１２３４５６７０",
+            *("1 Oak St, A, IL 62704 ", "1 Aa Aa Aa Aa St, Aa Aa, IL 62704", "1 Aa ", "W1 6XE "),
         ),
     ],
 )
@@ -335,7 +361,7 @@ def test_a_home_is_read_from_its_end_as_from_its_beginning(street: list[str], ro
     last = text.encode()[max(0, begin - 150) :].decode(errors="ignore")
     match = _HOME_FORWARDS.search(re.split(r"[，\n]", last)[-1])
     expected = [(end + 3 - len(match[0].encode()), end + 3)] if match else []
-    assert list(homes(text.encode(), begin, end)) == expected
+    assert list(rooms(text.encode(), begin, end)) == expected
 
 
 @pytest.mark.parametrize(
