@@ -26,7 +26,7 @@ from torch.distributed.device_mesh import init_device_mesh
 
 from mixtures.loader import Batch
 from trainer import checkpoint
-from trainer.attention import attend, dense_mask, flex_mask
+from trainer.attention import Scope, attend, dense_mask, flex_mask
 from trainer.loop import build_model
 from trainer.metrics import flops_per_token
 from trainer.model import Decoder, num_parameters
@@ -99,7 +99,7 @@ def go_on(
     losses = []
     for _ in range(num_steps):
         optimizer.zero_grad()
-        losses.append(backward(model, batch, len(batch.tokens), run, world))
+        losses.append(backward(model, batch, len(batch.tokens), run, world, 0))
         clip_gradients(model, run.grad_clip)
         optimizer.step()
     return losses
@@ -112,7 +112,7 @@ def attention(world: World, length: int = LENGTH) -> Outcome:
     results = []
     shapes = [(2, 8, length, 64), (2, 4, length, 64), (2, 4, length, 64)]
     qkv = [torch.randn(shape, device=world.device, generator=generator) for shape in shapes]
-    for mask in (flex_mask(documents), dense_mask(documents)):
+    for mask in (flex_mask(Scope(documents)), dense_mask(Scope(documents))):
         q, k, v = (tensor.clone().requires_grad_() for tensor in qkv)
         output = attend(q, k, v, mask)
         results.append([output, *torch.autograd.grad(output.sin().sum(), [q, k, v])])
@@ -127,8 +127,9 @@ def leak(world: World, length: int = LENGTH) -> Outcome:
     half = length // 2
     documents = (torch.arange(length, device=world.device) >= half).int()[None]
     other = torch.cat([(tokens[:, :half] + 1) % VOCABULARY, tokens[:, half:]], dim=1)
+    scope = Scope(documents)
     with torch.no_grad():
-        gap = float((model(tokens, documents) - model(other, documents))[:, half:].abs().max())
+        gap = float((model(tokens, scope) - model(other, scope))[:, half:].abs().max())
     return gap == 0.0, f"logits of the second document differ by {gap}"
 
 

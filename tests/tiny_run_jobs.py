@@ -14,6 +14,7 @@ import torch
 from torch.distributed.checkpoint.state_dict import StateDictOptions, get_state_dict
 
 from trainer import checkpoint, loop, step
+from trainer.attention import Scope
 from trainer.loop import TrainingError, build_model
 from trainer.model import Decoder
 from trainer.optim import make_optimizer
@@ -33,7 +34,7 @@ def pair(seed: int, world: World = ONE) -> Pair:
     model = build_model(RUN.model_copy(update={"seed": seed}), 20, world)
     optimizer = make_optimizer(model, RUN)
     tokens = torch.arange(20)[None]
-    model(tokens, torch.zeros_like(tokens)).logsumexp(-1).sum().backward()
+    model(tokens, Scope(torch.zeros_like(tokens))).logsumexp(-1).sum().backward()
     optimizer.step()
     return model, optimizer
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -20,6 +21,27 @@ from torch.nn import functional as F
 from torch.nn.attention.flex_attention import BlockMask, create_block_mask, flex_attention
 
 Mask = Tensor | BlockMask
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Which tokens a token may look at: those before it in its document, and itself, and
+
+    `prefix_BT`: marked tokens, which all of their document may look at (an encoder marks all);
+    `window`: only those less than so many places away.
+    """
+
+    documents_BT: Tensor  # integers; equal ones are of one document
+    prefix_BT: Tensor | None = None  # bool
+    window: int | None = None
+
+    def to(self, device: torch.device) -> Scope:
+        prefix = self.prefix_BT
+        return Scope(
+            self.documents_BT.to(device),
+            None if prefix is None else prefix.to(device),
+            self.window,
+        )
 
 
 def positions(documents_BT: Tensor) -> Tensor:
@@ -34,24 +56,35 @@ def positions(documents_BT: Tensor) -> Tensor:
     return index_T - start_BT
 
 
-def make_mask(documents_BT: Tensor) -> Mask:
+def make_mask(scope: Scope) -> Mask:
     """The mask of a batch: dense [B, 1, T, T] on CPUs, sparse blocks on GPUs."""
-    return flex_mask(documents_BT) if documents_BT.is_cuda else dense_mask(documents_BT)
+    return flex_mask(scope) if scope.documents_BT.is_cuda else dense_mask(scope)
 
 
-def dense_mask(documents_BT: Tensor) -> Tensor:
+def dense_mask(scope: Scope) -> Tensor:
     """[B, 1, T, T], True where the query (third axis) may look at the key (fourth axis)."""
-    length = documents_BT.shape[1]
+    documents_BT = scope.documents_BT
+    index_T = torch.arange(documents_BT.shape[1], device=documents_BT.device)
+    allowed_BTT = (index_T[:, None] >= index_T)[None]
+    if scope.prefix_BT is not None:
+        allowed_BTT = allowed_BTT | scope.prefix_BT[:, None, :]
+    if scope.window is not None:
+        allowed_BTT = allowed_BTT & ((index_T[:, None] - index_T).abs() < scope.window)
     same_BTT = documents_BT[:, :, None] == documents_BT[:, None, :]
-    causal_TT = torch.ones(length, length, dtype=torch.bool, device=documents_BT.device).tril()
-    return (same_BTT & causal_TT)[:, None]
+    return (same_BTT & allowed_BTT)[:, None]
 
 
-def flex_mask(documents_BT: Tensor) -> BlockMask:
+def flex_mask(scope: Scope) -> BlockMask:
+    documents_BT, prefix_BT, window = scope.documents_BT, scope.prefix_BT, scope.window
     batch, length = documents_BT.shape
 
     def allowed(b: Tensor, h: Tensor, query: Tensor, key: Tensor) -> Tensor:
-        return (documents_BT[b, query] == documents_BT[b, key]) & (query >= key)
+        sees = query >= key
+        if prefix_BT is not None:
+            sees = sees | prefix_BT[b, key]
+        if window is not None:
+            sees = sees & ((query - key).abs() < window)
+        return sees & (documents_BT[b, query] == documents_BT[b, key])
 
     return create_block_mask(allowed, batch, None, length, length, device=str(documents_BT.device))
 

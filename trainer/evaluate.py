@@ -18,6 +18,7 @@ from torch import nn
 
 from trainer.items import Items
 from trainer.model import token_losses
+from trainer.objectives import CAUSAL, make_example
 from trainer.parallel import World, sum_over_ranks
 from trainer.scores import EVALUATIONS
 
@@ -68,9 +69,8 @@ def _losses(model: nn.Module, rows: Sequence[np.ndarray], device: torch.device) 
     for at, ids in enumerate(rows):
         tokens[at, : len(ids)] = ids
         documents[at, : len(ids)] = 0
-    losses_BT = token_losses(
-        model, torch.from_numpy(tokens).to(device), torch.from_numpy(documents).to(device)
-    )
+    example = make_example(CAUSAL, torch.from_numpy(tokens), torch.from_numpy(documents), 0, 0)
+    losses_BT = token_losses(model, example.to(device))
     return losses_BT.double().sum(1).cpu()
 
 

@@ -154,11 +154,11 @@ def _tell_of_rounding(run: RunSettings, plan: Plan, progress: Progress) -> None:
 
 def build_model(run: RunSettings, vocab_size: int, world: World) -> Decoder:
     """The model with its initial weights, on the device, sharded when there are several ranks."""
-    model = Decoder(run.model, vocab_size)
+    model = Decoder(run.model.shape, vocab_size)
     initialize(model, run.seed)
     model.to(world.device)
     if run.compile:
-        for layer in model.layers:
+        for layer in model.layers.values():
             layer.compile()
     if world.mesh is not None:
         shard(model, world.mesh)
@@ -280,7 +280,8 @@ def _step(job: Job, step: Step, batch: Batch, total_tokens: int) -> dict[str, fl
     run, world = job.run, job.world
     _, _, most = share(step.windows, world)
     job.optimizer.zero_grad()
-    loss = backward(job.model, batch, most, run, world)
+    begin = step.position + share(step.windows, world)[0]
+    loss = backward(job.model, batch, most, run, world, begin)
     norm = clip_gradients(job.model, run.grad_clip).item()
     if not math.isfinite(loss) or not math.isfinite(norm):
         raise TrainingError(_not_finite(job, step, loss, norm))

@@ -8,19 +8,22 @@ F inner width of the feed-forward layer, V vocabulary.
 
 from __future__ import annotations
 
+import hashlib
+from dataclasses import replace
+
 import torch
-import xxhash
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from trainer.attention import Mask, attend, make_mask, positions
-from trainer.settings import Model
+from trainer.attention import Mask, Scope, attend, make_mask, positions
+from trainer.objectives import IGNORED, Example
+from trainer.shapes import Shape
 
 EPSILON = 1e-5  # of RMSNorm, as Llama
 
 
 class Attention(nn.Module):
-    def __init__(self, shape: Model) -> None:
+    def __init__(self, shape: Shape) -> None:
         super().__init__()
         self.head_width = shape.width // shape.heads
         self.query = nn.Linear(shape.width, shape.heads * self.head_width, bias=False)
@@ -43,7 +46,7 @@ class Attention(nn.Module):
 class FeedForward(nn.Module):
     """SwiGLU (Shazeer 2002.05202)."""
 
-    def __init__(self, shape: Model) -> None:
+    def __init__(self, shape: Shape) -> None:
         super().__init__()
         self.gate = nn.Linear(shape.width, shape.ffn, bias=False)
         self.up = nn.Linear(shape.width, shape.ffn, bias=False)
@@ -55,7 +58,7 @@ class FeedForward(nn.Module):
 
 
 class Layer(nn.Module):
-    def __init__(self, shape: Model) -> None:
+    def __init__(self, shape: Shape) -> None:
         super().__init__()
         self.attention_norm = nn.RMSNorm(shape.width, eps=EPSILON)
         self.attention = Attention(shape)
@@ -69,25 +72,44 @@ class Layer(nn.Module):
 
 
 class Decoder(nn.Module):
-    def __init__(self, shape: Model, vocabulary: int) -> None:
+    """All of a decoder, or the layers of one stage of a pipeline under the names they have there.
+
+    Args:
+        layers: which ones to hold; default: all. Only who holds the first has the embedding, only
+            who holds the last the norm and the output layer (if tied: the embedding again).
+    """
+
+    def __init__(self, shape: Shape, vocabulary: int, layers: range | None = None) -> None:
         super().__init__()
         self.shape = shape
-        self.embedding = nn.Embedding(vocabulary, shape.width)
-        self.layers = nn.ModuleList(Layer(shape) for _ in range(shape.depth))
-        self.norm = nn.RMSNorm(shape.width, eps=EPSILON)
-        self.output = None if shape.tied else nn.Linear(shape.width, vocabulary, bias=False)
+        held = range(shape.depth) if layers is None else layers
+        self.first, self.last = held.start == 0, held.stop == shape.depth
+        self.layers = nn.ModuleDict({str(number): Layer(shape) for number in held})
+        if self.first or (self.last and shape.tied):
+            self.embedding = nn.Embedding(vocabulary, shape.width)
+        if self.last:
+            self.norm = nn.RMSNorm(shape.width, eps=EPSILON)
+            if not shape.tied:
+                self.output = nn.Linear(shape.width, vocabulary, bias=False)
 
-    def forward(self, tokens_BT: Tensor, documents_BT: Tensor) -> Tensor:
-        """Logits [B, T, V] of the next token; `documents_BT` says which document a token is of."""
-        mask = make_mask(documents_BT)
-        head_width = self.shape.width // self.shape.heads
-        rotation = rotations(positions(documents_BT), head_width, self.shape.rope_base)
-        x_BTD = self.embedding(tokens_BT)
-        for layer in self.layers:
+    def forward(self, inputs: Tensor, scope: Scope) -> Tensor:
+        """Logits [B, T, V] of the next token.
+
+        A stage of a pipeline takes tokens [B, T] (the first) or what the one before gives, and
+        gives logits (the last) or the residual stream [B, T, D].
+        """
+        scope = replace(scope, window=self.shape.window)
+        mask = make_mask(scope)
+        rotation = rotations(
+            positions(scope.documents_BT), self.shape.head_width, self.shape.rope_base
+        )
+        x_BTD = self.embedding(inputs) if self.first else inputs
+        for layer in self.layers.values():
             x_BTD = layer(x_BTD, rotation, mask)
-        x_BTD = self.norm(x_BTD)
-        weight_VD = self.embedding.weight if self.output is None else self.output.weight
-        return F.linear(x_BTD, weight_VD)
+        if not self.last:
+            return x_BTD
+        weight_VD = self.embedding.weight if self.shape.tied else self.output.weight
+        return F.linear(self.norm(x_BTD), weight_VD)
 
 
 def rotations(positions_BT: Tensor, head_width: int, base: float) -> tuple[Tensor, Tensor]:
@@ -120,27 +142,20 @@ def initialize(model: Decoder, seed: int) -> None:
         if name.startswith("layers.") and name.endswith("output.weight"):
             deviation /= (2 * model.shape.depth) ** 0.5
         generator = torch.Generator().manual_seed(
-            xxhash.xxh3_64_intdigest(f"{seed}/{name}".encode())
+            int.from_bytes(hashlib.blake2b(f"{seed}/{name}".encode(), digest_size=8).digest())
         )
         parameter.copy_(torch.randn(parameter.shape, generator=generator) * deviation)
 
 
-def targets(tokens_BS: Tensor, documents_BS: Tensor) -> tuple[Tensor, Tensor]:
-    """Next tokens [B, T] and which of them count: those of the same document as their input.
-
-    `S` is T + 1, a whole window. The first token of a document is never a target: it would be
-    predicted across a border.
-    """
-    return tokens_BS[:, 1:], documents_BS[:, 1:] == documents_BS[:, :-1]
-
-
-def token_losses(model: nn.Module, tokens_BS: Tensor, documents_BS: Tensor) -> Tensor:
+def token_losses(model: nn.Module, example: Example) -> Tensor:
     """fp32 cross-entropy in nats of each target [B, T]; 0 where no target counts."""
-    targets_BT, valid_BT = targets(tokens_BS, documents_BS)
-    logits_BTV = model(tokens_BS[:, :-1], documents_BS[:, :-1])
-    labels_BT = targets_BT.masked_fill(~valid_BT, -100)
+    logits_BTV = model(example.inputs_BT, example.scope)
+    labels_BT = example.labels_BT
     losses = F.cross_entropy(
-        logits_BTV.flatten(0, 1).float(), labels_BT.flatten(), ignore_index=-100, reduction="none"
+        logits_BTV.flatten(0, 1).float(),
+        labels_BT.flatten(),
+        ignore_index=IGNORED,
+        reduction="none",
     )
     return losses.view(labels_BT.shape)
 

@@ -86,7 +86,7 @@ def _keep_freed_memory() -> None:
 
 def shard(model: Decoder, mesh: DeviceMesh) -> None:
     """FSDP2: each layer's weights are gathered when it runs; the rest belongs to the root."""
-    for layer in model.layers:
+    for layer in model.layers.values():
         fully_shard(layer, mesh=mesh)
     fully_shard(model, mesh=mesh)
 

@@ -16,7 +16,7 @@ from mixtures.continuing import why_not
 from mixtures.plan import Plan, make_plan, plan_from_dict
 from pipeline.amounts import counted
 from pipeline.clock import clock
-from pipeline.config import ConfigError
+from pipeline.config import ConfigError, check
 from pipeline.files import read_json, write_json
 from trainer import saved, skipped
 from trainer.settings import RunSettings, changed_key
@@ -92,9 +92,11 @@ def refuse_other_run(run: RunSettings, plan: Plan) -> None:
         return
     earlier = read_json(folder / "run.json")
     settings = run.model_dump(mode="json")
-    key = changed_key(earlier["settings"], settings)
+    held = check(earlier["settings"], RunSettings, str(folder / "run.json"))  # with newer keys
+    earlier_settings = held.model_dump(mode="json")
+    key = changed_key(earlier_settings, settings)
     if key is not None:
-        before, now = (_value(found, key) for found in (earlier["settings"], settings))
+        before, now = (_value(found, key) for found in (earlier_settings, settings))
         raise ConfigError(
             f"{folder} holds a run with `{key}: {before}`, these settings say {now}, which would "
             f"change its loss; {REMEDY}"

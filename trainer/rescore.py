@@ -88,7 +88,7 @@ def _score(
 
     plan = plan_from_dict(read_json(folder / "plan.json"))
     world = World(0, 1, torch.device("cuda" if torch.cuda.is_available() else "cpu"), None)
-    model = Decoder(run.model, plan.vocab_size)
+    model = Decoder(run.model.shape, plan.vocab_size)
     checkpoint.load_weights(path, model)
     model.to(world.device)
     items = tokenize(sets, Path(plan.tokenizer_file), plan.bos_id)

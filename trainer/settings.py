@@ -10,6 +10,7 @@ evaluate: {every: final, max_bytes_per_set: 200k}
 from __future__ import annotations
 
 import difflib
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -17,60 +18,44 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from pipeline.amounts import Amount, NumBytes, amount
 from pipeline.config import ConfigError, Settings, check, load
+from trainer.shapes import PRESETS, Shape
 
 Tokens = Annotated[Amount, Field(ge=1)]
 
 
 class Model(Settings):
-    """A Llama-style decoder. The vocabulary size comes from the tokenizer of the mixture."""
+    """The keys of shapes.Shape, where each is explained."""
 
-    width: int = Field(ge=8)  # of the residual stream
-    depth: int = Field(ge=1)  # layers
-    heads: int = Field(ge=1)  # query heads; width / heads is the width of a head
-    kv_heads: int = Field(ge=1)  # key and value heads, each shared by heads / kv_heads queries
-    ffn: int = Field(ge=1)  # inner width of SwiGLU; 8/3 x width costs what a 4x GELU layer does
-    tied: bool = True  # output layer = input embedding; saves vocabulary x width parameters
-    rope_base: float = Field(10_000.0, gt=1)  # RoFormer 2104.09864; Llama 3 uses 500,000
+    width: int = Field(ge=8)
+    depth: int = Field(ge=1)
+    heads: int = Field(ge=1)
+    kv_heads: int = Field(ge=1)
+    ffn: int = Field(ge=1)
+    tied: bool = True
+    rope_base: float = Field(10_000.0, gt=1)
+    qk_norm: bool = False
+    window: int | None = Field(None, ge=1)
+    encoder_depth: int = Field(0, ge=0)
+
+    @property
+    def shape(self) -> Shape:
+        return Shape(**self.model_dump())
 
     @model_validator(mode="after")
     def _divides(self) -> Model:
-        if self.width % self.heads or (self.width // self.heads) % 2:
-            raise ValueError(
-                f"width {self.width} / heads {self.heads} must be an even whole number (RoPE turns "
-                "pairs); change one of them"
-            )
-        if self.heads % self.kv_heads:
-            raise ValueError(
-                f"heads {self.heads} must be a multiple of kv_heads {self.kv_heads}; change one"
-            )
+        assert self.shape
         return self
 
 
-# Names say the parameters with a vocabulary of 4,096 (up to 10M) or 32,768 entries.
-MODELS: dict[str, dict[str, Any]] = {
-    # studies on a CPU: 2 arms x 3 seeds in minutes
-    "0.4M": {"width": 64, "depth": 2, "heads": 4, "kv_heads": 2, "ffn": 192},
-    "1M": {"width": 96, "depth": 6, "heads": 6, "kv_heads": 2, "ffn": 256},
-    "2M": {"width": 128, "depth": 8, "heads": 4, "kv_heads": 2, "ffn": 352},
-    "10M": {"width": 256, "depth": 12, "heads": 8, "kv_heads": 4, "ffn": 704},
-    # one GPU
-    "100M": {"width": 768, "depth": 12, "heads": 12, "kv_heads": 4, "ffn": 2048},
-    "400M": {"width": 1024, "depth": 32, "heads": 16, "kv_heads": 8, "ffn": 2816},
-    # several GPUs; the shape of Llama 3.2 1B and Llama 3.1 8B
-    "1B": {"width": 2048, "depth": 16, "heads": 32, "kv_heads": 8, "ffn": 8192},
-    "8B": {"width": 4096, "depth": 32, "heads": 32, "kv_heads": 8, "ffn": 14336, "tied": False},
-}
-
-
 def preset(value: object) -> object:
-    """A name of MODELS -> its keys; a mapping stays."""
+    """A name of PRESETS -> its keys; a mapping stays."""
     if not isinstance(value, str):
         return value
-    if value not in MODELS:
-        near = difflib.get_close_matches(value, MODELS, n=1, cutoff=0.5)
-        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(MODELS)}"
+    if value not in PRESETS:
+        near = difflib.get_close_matches(value, PRESETS, n=1, cutoff=0.5)
+        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(PRESETS)}"
         raise ValueError(f"no model of this name; {hint} Or give width, depth, heads, ...")
-    return MODELS[value]
+    return asdict(PRESETS[value])
 
 
 def span(value: object) -> object:

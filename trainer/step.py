@@ -15,7 +15,8 @@ import torch
 from torch import Tensor, nn
 
 from mixtures.loader import Batch
-from trainer.model import targets, token_losses
+from trainer.model import token_losses
+from trainer.objectives import CAUSAL, Example, make_example
 from trainer.parallel import World, sum_over_ranks
 from trainer.settings import RunSettings
 
@@ -28,9 +29,9 @@ def precision(run: RunSettings, world: World) -> AbstractContextManager[None]:
 
 
 def micro_batches(
-    batch: Batch, most: int, size: int, device: torch.device
-) -> Iterator[tuple[Tensor, Tensor]]:
-    """This rank's windows, `size` at a time: tokens and documents, [B, S] each.
+    batch: Batch, most: int, run: RunSettings, device: torch.device, position: int
+) -> Iterator[Example]:
+    """This rank's windows, which begin at `position` of the run, `run.micro_batch` at a time.
 
     A rank with fewer windows than `most` gets blank ones, in which no target counts, so that all
     ranks take part in the same collectives.
@@ -41,24 +42,30 @@ def micro_batches(
         alone_S = torch.arange(tokens_BS.shape[1], dtype=documents_BS.dtype)  # a document each
         tokens_BS = torch.cat([tokens_BS, tokens_BS.new_zeros(blank, tokens_BS.shape[1])])
         documents_BS = torch.cat([documents_BS, alone_S.expand(blank, -1)])
-    for at in range(0, most, size):
-        chunk = slice(at, at + size)
-        yield tokens_BS[chunk].to(device), documents_BS[chunk].to(device)
+    for at in range(0, most, run.micro_batch):
+        chunk = slice(at, at + run.micro_batch)
+        example = make_example(
+            CAUSAL, tokens_BS[chunk], documents_BS[chunk], position + at, run.seed
+        )
+        yield example.to(device)
 
 
-def backward(model: nn.Module, batch: Batch, most: int, run: RunSettings, world: World) -> float:
+def backward(
+    model: nn.Module, batch: Batch, most: int, run: RunSettings, world: World, position: int
+) -> float:
     """Add the gradient of the global batch; returns its loss in nats per target.
 
-    `batch` holds this rank's windows, `most` is the largest number that any rank has.
+    `batch` holds this rank's windows, from `position` of the run on; `most` is the largest number
+    that any rank has.
     """
-    chunks = list(micro_batches(batch, most, run.micro_batch, world.device))
-    valid = sum(targets(tokens, documents)[1].sum() for tokens, documents in chunks)
+    chunks = list(micro_batches(batch, most, run, world.device, position))
+    valid = sum(example.num_targets() for example in chunks)
     assert isinstance(valid, Tensor), "a batch has at least one window"
     num_targets = sum_over_ranks(valid, world).clamp(min=1)
     total = torch.zeros((), device=world.device)
-    for tokens_BS, documents_BS in chunks:
+    for example in chunks:
         with precision(run, world):
-            loss = token_losses(model, tokens_BS, documents_BS).sum()
+            loss = token_losses(model, example).sum()
         # FSDP takes the mean of gradients over ranks; what is wanted is their sum
         torch.autograd.backward(loss * world.size / num_targets)
         total += loss.detach()

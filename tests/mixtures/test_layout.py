@@ -230,8 +230,8 @@ def test_padding_has_no_loss_and_is_seen_by_nothing(tmp_path: Path) -> None:
     import torch
 
     from mixtures.borders import divided, numbered
-    from trainer.attention import dense_mask
-    from trainer.model import targets
+    from trainer.attention import Scope, dense_mask
+    from trainer.objectives import CAUSAL, IGNORED, make_example
 
     texts = [[7] * 6, [8] * 6, [9] * 3]
     documents = write_tokens(tmp_path, texts, 3)
@@ -247,9 +247,10 @@ def test_padding_has_no_loss_and_is_seen_by_nothing(tmp_path: Path) -> None:
         padding = np.array([names[at].tobytes() == PADDED for at in number])
         assert padding.tolist() == (tokens == 0).tolist()
         document = torch.from_numpy(number)[None]
-        valid = targets(torch.from_numpy(tokens)[None], document)[1][0].numpy()
+        example = make_example(CAUSAL, torch.from_numpy(tokens)[None], document, 0, 0)
+        valid = (example.labels_BT != IGNORED)[0].numpy()
         assert not valid[padding[1:]].any()
-        seen = dense_mask(document)[0, 0].numpy()
+        seen = dense_mask(Scope(document))[0, 0].numpy()
         assert seen[:, padding].sum() == padding.sum(), "each sees itself, and nothing else does"
         counts += int(valid.sum())
     assert counts == 5 + 5 + 2

@@ -84,14 +84,15 @@ def test_a_plan_stays_and_the_order_of_windows(mixture: Path, tmp_path: Path) ->
 def test_no_loss_counts_on_a_masked_token(mixture: Path, tmp_path: Path) -> None:
     import torch
 
-    from trainer.model import targets
+    from trainer.objectives import CAUSAL, IGNORED, make_example
 
     make_plan(mixture, TOKENS)
     forget(tmp_path / "web")
     plan = make_plan(mixture, TOKENS)
     batch = Loader(plan).batch(0, plan.num_windows)
     names = {TINY.id(n) for n in GONE}
-    counted = targets(torch.from_numpy(batch.tokens), torch.from_numpy(batch.documents))[1].numpy()
+    windows = torch.from_numpy(batch.tokens), torch.from_numpy(batch.documents)
+    counted = (make_example(CAUSAL, *windows, 0, 0).labels_BT != IGNORED).numpy()
     masked = 0
     for at in range(plan.num_windows):
         owner = [batch.ids[at][number].tobytes().hex() for number in batch.documents[at]]

@@ -88,7 +88,7 @@ def test_weights_and_moments_come_back_to_the_bit(tmp_path: Path) -> None:
         strict=True,
     ):
         assert all(torch.equal(ours[key], theirs[key]) for key in theirs)
-    weights = Decoder(RUN.model, 20)
+    weights = Decoder(RUN.model.shape, 20)
     checkpoint.load_weights(path, weights)
     assert torch.equal(weights.embedding.weight, expected.embedding.weight)
 

@@ -11,17 +11,18 @@ import torch
 
 from mixtures.heldout import HeldoutSet
 from pipeline import schema
+from trainer.attention import Scope
 from trainer.evaluate import score
 from trainer.items import Items, tokenize
 from trainer.model import Decoder, initialize
 from trainer.parallel import World
-from trainer.settings import Model
+from trainer.shapes import Shape
 
 ONE = World(0, 1, torch.device("cpu"), None)
 
 
 def _model(vocabulary: int = 30) -> Decoder:
-    model = Decoder(Model(width=16, depth=1, heads=2, kv_heads=1, ffn=16), vocabulary)
+    model = Decoder(Shape(width=16, depth=1, heads=2, kv_heads=1, ffn=16), vocabulary)
     initialize(model, 0)
     return model
 
@@ -39,7 +40,7 @@ def _alone(model: Decoder, ids: np.ndarray) -> float:
     """Nats of all but the first token, by the definition."""
     tokens = torch.from_numpy(ids)[None]
     with torch.no_grad():
-        logits = model(tokens[:, :-1], torch.zeros_like(tokens[:, :-1]))
+        logits = model(tokens[:, :-1], Scope(torch.zeros_like(tokens[:, :-1])))
     return float(-logits.log_softmax(-1)[0].gather(1, tokens[0, 1:, None]).sum())
 
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch.nn.attention.flex_attention import create_mask, flex_attention
 
-from trainer.attention import attend, dense_mask, flex_mask, make_mask, positions
-from trainer.model import Decoder, initialize, num_parameters, targets, token_losses
-from trainer.settings import MODELS, Model
+from trainer.attention import Scope, attend, dense_mask, flex_mask, make_mask, positions
+from trainer.model import Decoder, initialize, num_parameters, token_losses
+from trainer.objectives import CAUSAL, IGNORED, make_example
+from trainer.shapes import PRESETS, Shape
 
-TINY = Model(width=16, depth=2, heads=4, kv_heads=2, ffn=32)
+TINY = Shape(width=16, depth=2, heads=4, kv_heads=2, ffn=32)
 
 
-def _model(shape: Model = TINY, vocabulary: int = 50, seed: int = 0) -> Decoder:
+def _model(shape: Shape = TINY, vocabulary: int = 50, seed: int = 0) -> Decoder:
     model = Decoder(shape, vocabulary)
     initialize(model, seed)
     return model
@@ -29,7 +32,7 @@ def test_positions_restart_at_each_document() -> None:
 
 
 def test_mask_is_causal_within_a_document() -> None:
-    assert dense_mask(torch.tensor([[0, 0, 1, 1]]))[0, 0].int().tolist() == [
+    assert dense_mask(Scope(torch.tensor([[0, 0, 1, 1]])))[0, 0].int().tolist() == [
         [1, 0, 0, 0],
         [1, 1, 0, 0],
         [0, 0, 1, 0],
@@ -39,9 +42,10 @@ def test_mask_is_causal_within_a_document() -> None:
 
 def test_a_target_of_another_document_does_not_count() -> None:
     tokens = torch.tensor([[5, 6, 7, 8, 9]])
-    next_tokens, valid = targets(tokens, torch.tensor([[0, 0, 1, 1, 2]]))
-    assert next_tokens.tolist() == [[6, 7, 8, 9]]
-    assert valid.tolist() == [[True, False, True, False]]
+    example = make_example(CAUSAL, tokens, torch.tensor([[0, 0, 1, 1, 2]]), 0, 0)
+    assert example.inputs_BT.tolist() == [[5, 6, 7, 8]]
+    assert example.labels_BT.tolist() == [[6, IGNORED, 8, IGNORED]]
+    assert example.num_targets().item() == 2
 
 
 def test_documents_do_not_see_each_other() -> None:
@@ -51,10 +55,11 @@ def test_documents_do_not_see_each_other() -> None:
     tokens = torch.randint(0, 50, (1, 16), generator=torch.Generator().manual_seed(1))
     other = tokens.clone()
     other[0, :9] = (tokens[0, :9] + 1) % 50
-    difference = (model(tokens, documents) - model(other, documents)).abs()
+    scope, whole = Scope(documents), Scope(documents * 0)
+    difference = (model(tokens, scope) - model(other, scope)).abs()
     assert difference[0, 9:].max().item() == 0.0
     assert difference[0, :9].max().item() > 1e-3
-    moved = (model(tokens, documents * 0) - model(other, documents * 0)).abs()
+    moved = (model(tokens, whole) - model(other, whole)).abs()
     assert moved[0, 9:].max().item() > 1e-3  # without borders they do
 
 
@@ -62,8 +67,8 @@ def test_a_document_alone_has_the_same_logits() -> None:
     """Mask and positions together (nanoVLM #204): a document cannot tell where it stands."""
     model = _model()
     tokens = torch.randint(0, 50, (1, 16), generator=torch.Generator().manual_seed(2))
-    packed = model(tokens, torch.tensor([[0] * 9 + [1] * 7]))[0, 9:]
-    alone = model(tokens[:, 9:], torch.zeros(1, 7, dtype=torch.long))[0]
+    packed = model(tokens, Scope(torch.tensor([[0] * 9 + [1] * 7])))[0, 9:]
+    alone = model(tokens[:, 9:], Scope(torch.zeros(1, 7, dtype=torch.long)))[0]
     torch.testing.assert_close(packed, alone, atol=2e-6, rtol=0)
 
 
@@ -73,7 +78,7 @@ def test_copies_of_one_random_document_are_not_copied() -> None:
     copy = torch.randint(0, 50, (8,), generator=torch.Generator().manual_seed(3))
     tokens = torch.cat([copy, copy, copy, copy[:1]])[None]
     documents = torch.tensor([[0] * 8 + [1] * 8 + [2] * 8 + [3]])
-    losses = token_losses(model, tokens, documents)[0]
+    losses = token_losses(model, make_example(CAUSAL, tokens, documents, 0, 0))[0]
     torch.testing.assert_close(losses[0:7], losses[8:15], atol=2e-6, rtol=0)
     torch.testing.assert_close(losses[0:7], losses[16:23], atol=2e-6, rtol=0)
     assert losses[[7, 15, 23]].tolist() == [0.0, 0.0, 0.0]
@@ -81,7 +86,7 @@ def test_copies_of_one_random_document_are_not_copied() -> None:
 
 @pytest.mark.parametrize("tied", [True, False])
 def test_parameter_counts(tied: bool) -> None:
-    shape = Model(width=16, depth=3, heads=4, kv_heads=2, ffn=32, tied=tied)
+    shape = Shape(width=16, depth=3, heads=4, kv_heads=2, ffn=32, tied=tied)
     attention = 16 * 16 * 2 + 16 * 8 * 2
     layer = attention + 3 * 16 * 32 + 2 * 16
     assert num_parameters(Decoder(shape, 50)) == 50 * 16 * (1 if tied else 2) + 3 * layer + 16
@@ -102,17 +107,17 @@ def test_parameter_counts(tied: bool) -> None:
 )
 def test_presets_have_the_size_of_their_name(name: str, vocabulary: int, millions: float) -> None:
     with torch.device("meta"):
-        model = Decoder(Model.model_validate(MODELS[name]), vocabulary)
+        model = Decoder(PRESETS[name], vocabulary)
     assert num_parameters(model) / 1e6 == pytest.approx(millions, rel=0.03)
 
 
 def test_initial_weights_depend_on_seed_and_name_only() -> None:
-    first, deeper = _model(), _model(TINY.model_copy(update={"depth": 5}))
+    first, deeper = _model(), _model(replace(TINY, depth=5))
     name = "layers.1.attention.query.weight"
     assert torch.equal(first.get_parameter(name), deeper.get_parameter(name))
     assert not torch.equal(first.get_parameter(name), _model(seed=1).get_parameter(name))
     assert first.norm.weight.tolist() == [1.0] * 16
-    wide = _model(Model(width=256, depth=2, heads=4, kv_heads=2, ffn=512))
+    wide = _model(Shape(width=256, depth=2, heads=4, kv_heads=2, ffn=512))
     deviations = {name: p.std().item() for name, p in wide.named_parameters() if p.ndim == 2}
     assert deviations["embedding.weight"] == pytest.approx(0.02, rel=0.03)
     assert deviations["layers.0.ffn.up.weight"] == pytest.approx(1 / 16, rel=0.03)
@@ -129,23 +134,25 @@ def _batch(length: int) -> tuple[torch.Tensor, ...]:
 
 def test_the_rule_of_the_fast_path_is_the_dense_mask() -> None:
     documents = _batch(48)[0]
-    rule = flex_mask(documents).mask_mod
-    assert torch.equal(create_mask(rule, 2, 1, 48, 48, device="cpu"), dense_mask(documents))
+    rule = flex_mask(Scope(documents)).mask_mod
+    assert torch.equal(create_mask(rule, 2, 1, 48, 48, device="cpu"), dense_mask(Scope(documents)))
 
 
 @pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
 def test_fast_path_forward_without_compilation() -> None:
     """What can be shown on a CPU: same mask, same grouping of heads, same scale."""
     documents, q, k, v = _batch(48)
-    fast = flex_attention(q, k, v, block_mask=flex_mask(documents), enable_gqa=True)
-    torch.testing.assert_close(fast, attend(q, k, v, dense_mask(documents)), atol=1e-5, rtol=0)
+    fast = flex_attention(q, k, v, block_mask=flex_mask(Scope(documents)), enable_gqa=True)
+    torch.testing.assert_close(
+        fast, attend(q, k, v, dense_mask(Scope(documents))), atol=1e-5, rtol=0
+    )
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="FlexAttention trains on GPUs only")
 def test_fast_path_equals_dense_reference_with_gradients() -> None:
     documents, *qkv = (tensor.cuda() for tensor in _batch(256))
     results = []
-    for mask in (make_mask(documents), dense_mask(documents)):
+    for mask in (make_mask(Scope(documents)), dense_mask(Scope(documents))):
         q, k, v = (tensor.clone().requires_grad_() for tensor in qkv)
         output = attend(q, k, v, mask)
         output.sin().sum().backward()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from trainer.model import Decoder
 from trainer.optim import clip_gradients, learning_rate, make_optimizer
-from trainer.settings import Model, RunSettings, Schedule
+from trainer.settings import RunSettings, Schedule
 
 TINY = {"width": 16, "depth": 1, "heads": 2, "kv_heads": 1, "ffn": 16}
 RUN = RunSettings.model_validate({"mixture": "m.yaml", "model": TINY, "tokens": "1k"})
@@ -37,7 +37,7 @@ def test_the_rate_stays_between_0_and_the_peak(warmup: float, decay: float, toke
 
 
 def test_only_matrices_decay() -> None:
-    model = Decoder(Model.model_validate(TINY), 20)
+    model = Decoder(RUN.model.shape, 20)
     matrices, norms = make_optimizer(model, RUN).param_groups
     assert (matrices["weight_decay"], len(matrices["params"])) == (0.1, 1 + 4 + 3)
     assert (norms["weight_decay"], len(norms["params"])) == (0.0, 3)

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import numpy as np
 import pytest
 import torch
 
 from mixtures.loader import Batch
-from trainer.model import Decoder, initialize, targets, token_losses
+from trainer.model import Decoder, initialize, token_losses
+from trainer.objectives import CAUSAL, IGNORED, make_example
 from trainer.parallel import World, share
-from trainer.settings import Model, RunSettings
+from trainer.settings import RunSettings
+from trainer.shapes import Shape
 from trainer.step import backward, micro_batches
 
 ONE = World(0, 1, torch.device("cpu"), None)
-SHAPE = Model(width=16, depth=1, heads=2, kv_heads=1, ffn=16)
+SHAPE = Shape(width=16, depth=1, heads=2, kv_heads=1, ffn=16)
 
 
 def _run(**changes: object) -> RunSettings:
-    base = {"mixture": "m.yaml", "model": SHAPE.model_dump(), "tokens": "1k"}
+    base = {"mixture": "m.yaml", "model": asdict(SHAPE), "tokens": "1k"}
     return RunSettings.model_validate({**base, **changes})
 
 
@@ -44,10 +48,11 @@ def _gradients(model: Decoder) -> torch.Tensor:
 def test_loss_is_sum_over_targets_by_number_of_targets(micro_batch: int) -> None:
     """torchtitan #2206: a mean of means gives the window with one target the weight of nine."""
     batch, model, reference = _batch(), _model(), _model()
-    loss = backward(model, batch, 4, _run(micro_batch=micro_batch), ONE)
+    loss = backward(model, batch, 4, _run(micro_batch=micro_batch), ONE, 0)
     tokens, documents = torch.from_numpy(batch.tokens), torch.from_numpy(batch.documents)
-    assert targets(tokens, documents)[1].sum(1).tolist() == [1, 9, 0, 4]
-    expected = token_losses(reference, tokens, documents).sum() / 14
+    example = make_example(CAUSAL, tokens, documents, 0, 0)
+    assert (example.labels_BT != IGNORED).sum(1).tolist() == [1, 9, 0, 4]
+    expected = token_losses(reference, example).sum() / 14
     expected.backward()
     assert loss == pytest.approx(expected.item(), abs=1e-6)
     torch.testing.assert_close(_gradients(model), _gradients(reference), atol=1e-6, rtol=1e-5)
@@ -55,18 +60,18 @@ def test_loss_is_sum_over_targets_by_number_of_targets(micro_batch: int) -> None
 
 def test_ranks_with_fewer_windows_get_blank_ones() -> None:
     batch = _batch()
-    chunks = list(micro_batches(batch, 6, 4, torch.device("cpu")))
-    assert [len(tokens) for tokens, _ in chunks] == [4, 2]
-    assert [int(targets(*chunk)[1].sum()) for chunk in chunks] == [14, 0]
+    chunks = list(micro_batches(batch, 6, _run(micro_batch=4), torch.device("cpu"), 0))
+    assert [len(example.inputs_BT) for example in chunks] == [4, 2]
+    assert [int(example.num_targets()) for example in chunks] == [14, 0]
     blank, whole = _model(), _model()
-    loss = backward(blank, batch, 6, _run(), ONE)
-    assert loss == pytest.approx(backward(whole, batch, 4, _run(), ONE), abs=1e-6)
+    loss = backward(blank, batch, 6, _run(), ONE, 0)
+    assert loss == pytest.approx(backward(whole, batch, 4, _run(), ONE, 0), abs=1e-6)
     torch.testing.assert_close(_gradients(blank), _gradients(whole), atol=1e-6, rtol=1e-5)
 
 
 def test_a_batch_without_targets_has_loss_0_and_no_gradient() -> None:
     model, lonely = _model(), Batch(np.zeros((1, 10), np.int64), np.arange(10)[None], ((),))
-    assert backward(model, lonely, 1, _run(), ONE) == 0.0
+    assert backward(model, lonely, 1, _run(), ONE, 0) == 0.0
     assert _gradients(model).abs().max().item() == 0.0
 
 
@@ -87,6 +92,6 @@ def test_each_rank_takes_its_slice_by_position(
 
 
 def test_bf16_is_near_fp32() -> None:
-    losses = [backward(_model(), _batch(), 4, _run(precision=p), ONE) for p in ("fp32", "bf16")]
+    losses = [backward(_model(), _batch(), 4, _run(precision=p), ONE, 0) for p in ("fp32", "bf16")]
     assert losses[0] == pytest.approx(losses[1], abs=0.02)
     assert losses[0] != losses[1]

@@ -1,0 +1,59 @@
+"""The shape of a model: plain values, known before torch is loaded.
+
+`PRESETS` is the whole list of names; `dial` gives a shape for any depth.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A Llama-style model. The vocabulary size comes from the tokenizer of the mixture.
+
+    Raises:
+        ValueError: widths, heads and groups that do not divide; names both values.
+    """
+
+    width: int  # of the residual stream
+    depth: int  # layers (of the decoder)
+    heads: int  # query heads; width / heads is the width of a head
+    kv_heads: int  # key and value heads, each shared by heads / kv_heads queries
+    ffn: int  # inner width of SwiGLU; 8/3 x width costs what a 4x GELU layer does
+    tied: bool = True  # output layer = input embedding; saves vocabulary x width parameters
+    rope_base: float = 10_000.0  # RoFormer 2104.09864; Llama 3 uses 500,000
+    qk_norm: bool = False  # RMSNorm of queries and keys (2302.05442; OLMo 2, Qwen 3)
+    window: int | None = None  # tokens that a query looks back over, itself included; None: all
+    encoder_depth: int = 0  # layers of an encoder; 0: a decoder alone
+
+    def __post_init__(self) -> None:
+        if self.width % self.heads or (self.width // self.heads) % 2:
+            raise ValueError(
+                f"width {self.width} / heads {self.heads} must be an even whole number (RoPE turns "
+                "pairs); change one of them"
+            )
+        if self.heads % self.kv_heads:
+            raise ValueError(
+                f"heads {self.heads} must be a multiple of kv_heads {self.kv_heads}; change one"
+            )
+
+    @property
+    def head_width(self) -> int:
+        return self.width // self.heads
+
+
+# Names say the parameters with a vocabulary of 4,096 (up to 10M) or 32,768 entries.
+PRESETS: dict[str, Shape] = {
+    # studies on a CPU: 2 arms x 3 seeds in minutes
+    "0.4M": Shape(width=64, depth=2, heads=4, kv_heads=2, ffn=192),
+    "1M": Shape(width=96, depth=6, heads=6, kv_heads=2, ffn=256),
+    "2M": Shape(width=128, depth=8, heads=4, kv_heads=2, ffn=352),
+    "10M": Shape(width=256, depth=12, heads=8, kv_heads=4, ffn=704),
+    # one GPU
+    "100M": Shape(width=768, depth=12, heads=12, kv_heads=4, ffn=2048),
+    "400M": Shape(width=1024, depth=32, heads=16, kv_heads=8, ffn=2816),
+    # several GPUs; the shape of Llama 3.2 1B and Llama 3.1 8B
+    "1B": Shape(width=2048, depth=16, heads=32, kv_heads=8, ffn=8192),
+    "8B": Shape(width=4096, depth=32, heads=32, kv_heads=8, ffn=14336, tied=False),
+}
