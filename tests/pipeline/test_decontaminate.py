@@ -89,6 +89,24 @@ def test_edits_take_out_what_was_found(tmp_path: Path) -> None:
     assert edits.kinds.to_pylist() == ["one"] * 5
 
 
+ODD = (
+    *("", " ", "。", "a", "的", "\n\n", "😀", "……！？", "a\r\nb\r\n", "\ufffd", "\x00"),
+    *(char * 200_000 for char in ("a", "的", "1", "。", "\n", "\u0301")),
+    "word " * 100_000,
+    "一段没有句号的话" * 20_000,
+)
+
+
+def test_a_value_for_every_text(tmp_path: Path) -> None:
+    settings = choose(tmp_path, {"one": [EN, ZH, {"text": "word " * 20}, {"text": "的" * 30}]})
+    found = measured(tmp_path, settings, list(ODD))
+    score = {text[:8]: score for text, score in zip(ODD, found["score"], strict=True)}
+    assert {text for text, share in score.items() if share} == {"的" * 8, "word wor"}
+    assert set(found["num_items"]) == {0, 1}
+    texts = Texts(pa.array(ODD, pa.string()))
+    assert fault(texts, decontaminate.editor(tmp_path, settings).find(texts, {})) == ""
+
+
 def test_items_that_cannot_be_found_are_named(tmp_path: Path) -> None:
     ask = "choose the one answer to the question below that is right"
     records: list[dict[str, Any]] = [{"text": f"{ask} {n}"} for n in range(11)]
