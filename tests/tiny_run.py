@@ -112,12 +112,12 @@ RUN = {
 }
 
 
-def use(data: Path, patch: Callable[[object, str, object], None] = setattr) -> None:
-    """Let runs of this process train on `data`, as `make_data` wrote it."""
+def use(data: Path, patch: Callable[[object, str, object], None] = setattr, **changes: Any) -> None:
+    """Let runs of this process train on `data`, as `make_data` wrote it; `changes` of its plan."""
     plan = plan_from_dict(json.loads((data / "plan.json").read_text()))
 
     def plan_of(mixture: object, tokens: int, pack: bool = True) -> Plan:
-        return replace(plan, tokens=tokens)
+        return replace(plan, tokens=tokens, **changes)
 
     def sets_of(run: object) -> list[HeldoutSet]:
         return heldout_sets() + heldout_sets(["我们在路上。", "🙂"], "zh")

@@ -16,11 +16,15 @@ import yaml
 from mixtures.commands import table
 from mixtures.spec import load_mixture
 from pipeline.config import ConfigError
+from trainer import follow
+from trainer.cloze import RULES, TaskScore, task_scores
 from trainer.metrics import Progress
 from trainer.record import finished_before
-from trainer.rescore import scores_of_run
+from trainer.rescore import answers_to, scores_of
 from trainer.scores import scores_by
 from trainer.settings import load_run
+from trainer.tasks import load_tasks
+from trainer.trained import trained
 
 TRAIN_HELP = """\
 example:
@@ -36,8 +40,13 @@ A finished run is not run again; an unfinished one goes on. Several processes:
   torchrun --standalone --nproc-per-node 8 -m trainer.cli train run.yaml"""
 
 EVALUATE_HELP = """\
-example:
-  assay evaluate runs/small --by language"""
+examples:
+  assay evaluate runs/small --by language
+  assay evaluate runs/small --task tasks/capitals.jsonl --task tasks/ceval.yaml
+  assay evaluate runs/small --follow      in a process of its own, beside the run
+
+a task is a JSONL file, a question a line (docs/evaluation.md):
+  {"context": "The capital of France is", "choices": [" Paris", " Rome"], "answer": 0}"""
 
 
 def train(argv: list[str]) -> int:
@@ -79,7 +88,7 @@ def _change(item: str) -> tuple[str, Any]:
 
 
 def evaluate(argv: list[str]) -> int:
-    """Bits per byte of the held-out sets for a checkpoint of a run, on one process."""
+    """Bits per byte of the held-out sets, and cloze tasks, for a checkpoint; on one process."""
     parser = argparse.ArgumentParser(
         "assay evaluate",
         description=evaluate.__doc__,
@@ -89,9 +98,21 @@ def evaluate(argv: list[str]) -> int:
     parser.add_argument("run", metavar="RUN", help="folder of a run")
     parser.add_argument("--checkpoint", metavar="NAME", help="step-00000120; default: the newest")
     parser.add_argument("--by", choices=["set", "language", "source"], default="set")
+    parser.add_argument(
+        "--task", action="append", default=[], metavar="FILE",
+        help="a cloze task, .jsonl or .yaml; default: those of its run.yaml",
+    )  # fmt: skip
+    parser.add_argument(
+        "--follow", action="store_true", help="score each checkpoint as it comes, to the run's end"
+    )
     options = parser.parse_args(argv)
-    folder = Path(options.run)
-    scored = scores_of_run(folder, options.checkpoint, Progress())
+    folder, progress = Path(options.run), Progress()
+    if options.follow:
+        follow.follow(folder, options.task, progress)
+        return 0
+    job = trained(folder, options.checkpoint)
+    tasks = load_tasks(options.task or job.run.evaluate.tasks)
+    scored = scores_of(job, progress)
     rows: list[tuple[str, ...]] = [(options.by, "bits per byte", "documents", "bytes")]
     rows += [
         (name, f"{s.bits_per_byte:.4f}", f"{s.num_documents:,}", f"{s.num_bytes:,}")
@@ -101,5 +122,20 @@ def evaluate(argv: list[str]) -> int:
     once = "" if options.by == "set" else "; a text that stands in several sets counts once"
     print(f"\na row: all bits of its documents / all their bytes, so long ones weigh more{once}")
     how = scored.news or "as scored before, on the same held-out sets"
-    print(f"{scored.checkpoint}: {how}; by document: {folder / 'evaluations.parquet'}")
+    print(f"{job.checkpoint}: {how}; by document: {folder / 'evaluations.parquet'}")
+    if tasks:
+        print()
+        print("\n".join(table(_task_rows(task_scores(answers_to(job, tasks, progress))))))
+        print(
+            f"\nright, by the rule of each column: docs/evaluation.md; by choice: "
+            f"{folder / 'answers.parquet'}"
+        )
     return 0
+
+
+def _task_rows(scores: dict[str, TaskScore]) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = [("task", "questions", "bits per byte of the answer", *RULES)]
+    for name, score in scores.items():
+        right = [f"{score.accuracy[r]:.3f}" if r in score.accuracy else "" for r in RULES]
+        rows.append((name, f"{score.num_questions:,}", f"{score.bits_per_byte:.4f}", *right))
+    return rows

@@ -10,15 +10,17 @@ predicted once, from its own chunk.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import torch
 from torch import nn
 
-from trainer.items import Items
+from trainer.cloze import Cloze
+from trainer.items import Items, Row
 from trainer.model import token_losses
-from trainer.objectives import CAUSAL, make_example
+from trainer.objectives import CAUSAL, IGNORED, make_example
 from trainer.parallel import World, sum_over_ranks
 from trainer.scores import EVALUATIONS
 
@@ -26,24 +28,39 @@ from trainer.scores import EVALUATIONS
 def score(
     model: nn.Module, items: Items, length: int, batch_windows: int, world: World
 ) -> np.ndarray:
-    """Nats of each item; every rank calls it and gets all of them.
-
-    Chunks are batched by length, `batch_windows` x `length` tokens at a time.
-    """
-    chunks = [
-        (item, ids[at : at + length + 1])
+    """Nats of each item; every rank calls it and gets all of them."""
+    rows = [
+        Row(item, ids[at : at + length + 1], 1)
         for item, ids in enumerate(items.ids)
         for at in range(0, len(ids) - 1, length)
     ]
-    chunks.sort(key=lambda chunk: len(chunk[1]), reverse=True)
-    nats = torch.zeros(len(items.ids), dtype=torch.float64)
-    batches = list(_batches([len(ids) for _, ids in chunks], batch_windows * length))
+    return score_rows(model, rows, len(items.ids), batch_windows * length, world)
+
+
+def answer(
+    model: nn.Module, cloze: Cloze, length: int, batch_windows: int, world: World
+) -> np.ndarray:
+    """Nats of each choice after its context, and alone; see cloze.py."""
+    owners = len(cloze.rows)
+    return score_rows(model, cloze.rows, owners, batch_windows * length, world)
+
+
+def score_rows(
+    model: nn.Module, rows: Sequence[Row], num_owners: int, batch_tokens: int, world: World
+) -> np.ndarray:
+    """Nats of each owner, over its rows; every rank calls it and gets all of them.
+
+    Rows are batched by length, `batch_tokens` at a time, padding counted.
+    """
+    rows = sorted(rows, key=lambda row: len(row.ids), reverse=True)
+    nats = torch.zeros(num_owners, dtype=torch.float64)
+    batches = list(_batches([len(row.ids) for row in rows], batch_tokens))
     for turn in range(-(-len(batches) // world.size)):
         mine = turn * world.size + world.rank
-        chosen = [chunks[i] for i in batches[min(mine, len(batches) - 1)]]
-        losses = _losses(model, [ids for _, ids in chosen], world.device)
+        chosen = [rows[i] for i in batches[min(mine, len(batches) - 1)]]
+        losses = _losses(model, chosen, world.device)
         if mine < len(batches):  # else: only there so that all ranks take part in collectives
-            nats.index_add_(0, torch.tensor([item for item, _ in chosen]), losses)
+            nats.index_add_(0, torch.tensor([row.owner for row in chosen]), losses)
     result: np.ndarray = sum_over_ranks(nats.to(world.device), world).cpu().numpy()
     return result
 
@@ -61,16 +78,19 @@ def _batches(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
 
 
 @torch.no_grad()
-def _losses(model: nn.Module, rows: Sequence[np.ndarray], device: torch.device) -> torch.Tensor:
+def _losses(model: nn.Module, rows: Sequence[Row], device: torch.device) -> torch.Tensor:
     """Nats of each row, fp64, on the CPU. Padding is a document of its own for each token."""
-    longest = len(rows[0])
+    longest = len(rows[0].ids)
     tokens = np.zeros((len(rows), longest), np.int64)
     documents = np.tile(np.arange(1, longest + 1, dtype=np.int32), (len(rows), 1))
-    for at, ids in enumerate(rows):
-        tokens[at, : len(ids)] = ids
-        documents[at, : len(ids)] = 0
+    counted = np.zeros((len(rows), longest - 1), bool)
+    for at, row in enumerate(rows):
+        tokens[at, : len(row.ids)] = row.ids
+        documents[at, : len(row.ids)] = 0
+        counted[at, row.begin - 1 :] = True
     example = make_example(CAUSAL, torch.from_numpy(tokens), torch.from_numpy(documents), 0, 0)
-    losses_BT = token_losses(model, example.to(device))
+    labels_BT = example.labels_BT.masked_fill(~torch.from_numpy(counted), IGNORED)
+    losses_BT = token_losses(model, replace(example, labels_BT=labels_BT).to(device))
     return losses_BT.double().sum(1).cpu()
 
 

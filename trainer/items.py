@@ -33,6 +33,15 @@ class Items:
     ids: tuple[np.ndarray, ...]  # of each document: [bos] text, without eos
 
 
+@dataclass(frozen=True)
+class Row:
+    """Ids to score from `ids[begin]` on; `owner`: whose nats these are."""
+
+    owner: int
+    ids: np.ndarray
+    begin: int
+
+
 def heldout_sets(run: RunSettings) -> list[HeldoutSet]:
     """The held-out sets of all corpora of the mixture, as far as `evaluate` reads them."""
     roots = load_mixture(run.mixture).corpora.values()

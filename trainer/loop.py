@@ -3,6 +3,7 @@
     run.json, plan.json  settings, fingerprints, versions, status, totals; the plan of its data
     metrics.jsonl        one line a step
     evaluations.parquet  one row a held-out document and evaluation
+    answers.parquet      one row a choice of a task and evaluation
     skipped.jsonl        windows that could not be read, under `on_damage: skip`
     checkpoints/         see checkpoint.py
 
@@ -30,7 +31,8 @@ from mixtures.stream import AHEAD
 from pipeline.corpus import locked
 from pipeline.files import write_json
 from trainer import checkpoint, saved, skipped
-from trainer.evaluate import score, scores_of
+from trainer.cloze import Cloze, answers_of, encode_tasks, keep_answers
+from trainer.evaluate import answer, score, scores_of
 from trainer.items import Items, heldout_sets, tokenize
 from trainer.metrics import Progress, append_log, continue_log, progress_text
 from trainer.model import Decoder, initialize, num_parameters
@@ -48,6 +50,7 @@ from trainer.record import (
 from trainer.scores import bits_per_byte, keep_scores, kept_scores
 from trainer.settings import RunSettings, batch_windows
 from trainer.step import backward, precision
+from trainer.tasks import load_tasks
 
 Row = dict[str, Any]  # of metrics.jsonl
 
@@ -211,29 +214,29 @@ def _resume(job: Job) -> int:
 def _run(job: Job, done: int) -> dict[str, Any]:
     """The steps after the first `done`, with what belongs between them; returns totals."""
     run, first = job.run, job.world.first
-    items = tokenize(heldout_sets(run), Path(job.plan.tokenizer_file), job.plan.bos_id)
+    asked = asked_of(run, job.plan)
     planned = steps(run, job.plan)
     row = (continue_log(job.folder / "metrics.jsonl", done) if first else None) or {"seconds": 0.0}
     if done and _lacks_score(job, planned[done - 1]):
-        _evaluate(job, items, done)
+        _evaluate(job, asked, done)
     if first:
         begin = planned[done].position if done < len(planned) else len(job.loader)
         skipped.go_back(job.folder, begin)
     wait_for_all(job.world)  # none adds to the record before
     made = (_batch(job, step) for step in planned[done:])
     with closing(ahead(made, AHEAD)) as batches:
-        row = _steps(job, items, planned, done, batches, row)
+        row = _steps(job, asked, planned, done, batches, row)
     return {
         "steps": len(planned),
         "tokens": planned[-1].tokens,
         "loss": row.get("loss"),
         "seconds": row["seconds"],
-        "bits_per_byte": _evaluate(job, items, len(planned)),
+        "bits_per_byte": _evaluate(job, asked, len(planned)),
     }
 
 
 def _steps(
-    job: Job, items: Items, planned: list[Step], done: int, batches: Iterator[Batch], row: Row
+    job: Job, asked: Asked, planned: list[Step], done: int, batches: Iterator[Batch], row: Row
 ) -> Row:
     """Make the steps after the first `done`; returns the last row of the log."""
     run, first = job.run, job.world.first
@@ -259,7 +262,7 @@ def _steps(
             folder, keep = job.folder / "checkpoints", run.checkpoint.keep
             checkpoint.save(folder, job.model, job.optimizer, state, job.world, keep=keep)
         if step.reaches(run.evaluate.every) and not step.last:
-            _evaluate(job, items, step.number)
+            _evaluate(job, asked, step.number)
     return row
 
 
@@ -267,6 +270,24 @@ def _batch(job: Job, step: Step) -> Batch:
     """This rank's windows of a step."""
     first, count, _ = share(step.windows, job.world)
     return job.loader.batch(step.position + first, count)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What an evaluation asks."""
+
+    items: Items
+    cloze: Cloze | None  # None: no tasks
+
+
+def asked_of(run: RunSettings, plan: Plan) -> Asked:
+    """The held-out text and tasks of a run, as token ids."""
+    file = Path(plan.tokenizer_file)
+    items = tokenize(heldout_sets(run), file, plan.bos_id)
+    tasks = load_tasks(run.evaluate.tasks)
+    length = plan.sequence_length
+    cloze = encode_tasks(tasks, file, plan.bos_id, plan.eos_id, length) if tasks else None
+    return Asked(items, cloze)
 
 
 def _lacks_score(job: Job, step: Step) -> bool:
@@ -305,12 +326,16 @@ def _not_finite(job: Job, step: Step, loss: float, norm: float) -> str:
     )
 
 
-def _evaluate(job: Job, items: Items, step: int) -> dict[str, float]:
-    """Score the held-out sets and keep the scores; returns bits per byte by set."""
+def _evaluate(job: Job, asked: Asked, step: int) -> dict[str, float]:
+    """Score held-out sets and tasks and keep the scores; returns bits per byte by set."""
+    length, windows = job.plan.sequence_length, job.run.micro_batch
     with precision(job.run, job.world):
-        length, windows = job.plan.sequence_length, job.run.micro_batch
-        nats = score(job.model, items, length, windows, job.world)
-    table = scores_of(items, step, nats)
+        nats = score(job.model, asked.items, length, windows, job.world)
+        table = scores_of(asked.items, step, nats)
+        if asked.cloze is not None:
+            nats = answer(job.model, asked.cloze, length, windows, job.world)
+            if job.world.first:
+                keep_answers(job.folder / "answers.parquet", answers_of(asked.cloze, step, nats))
     if job.world.first:
         keep_scores(job.folder / "evaluations.parquet", table)
         by_language = bits_per_byte(table, "language").items()

@@ -21,6 +21,11 @@ from pipeline.files import read_json, write_json
 from trainer import saved, skipped
 from trainer.settings import RunSettings, changed_key
 
+# What `train` and `evaluate` write into the folder of a run, besides checkpoints.
+FILES = (
+    "run.json", "plan.json", "metrics.jsonl", "evaluations.parquet", "answers.parquet",
+    skipped.FILE,
+)  # fmt: skip
 REMEDY = "give another `output`, or start over with --fresh"
 
 
@@ -158,9 +163,16 @@ def keep_plan(folder: Path, plan: Plan) -> None:
 
 def remove_run(folder: Path) -> None:
     """Delete what `train` writes into a folder, and nothing else."""
-    for name in ("checkpoints", "plans"):
+    for name in ("checkpoints", "plans", "evaluating"):
         shutil.rmtree(folder / name, ignore_errors=True)
-    for name in ("run.json", "plan.json", "metrics.jsonl", "evaluations.parquet", skipped.FILE):
+    for name in (
+        "run.json",
+        "plan.json",
+        "metrics.jsonl",
+        "evaluations.parquet",
+        "answers.parquet",
+        skipped.FILE,
+    ):
         (folder / name).unlink(missing_ok=True)
 
 

@@ -7,7 +7,10 @@ Imports no torch: what stands is grouped without its seconds.
 
 from __future__ import annotations
 
+import fcntl
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,11 +46,20 @@ class Score:
 
 def keep_scores(path: Path, table: pa.Table) -> None:
     """Add the scores of one step to evaluations.parquet, in place of earlier ones of that step."""
-    if path.exists() and len(table):
-        others = pq.read_table(path).filter(pc.field("step") != table["step"][0])
-        table = pa.concat_tables([others, table])
-    with replacing(path) as temporary:
-        pq.write_table(table, temporary)
+    with alone(path):
+        if path.exists() and len(table):
+            others = pq.read_table(path).filter(pc.field("step") != table["step"][0])
+            table = pa.concat_tables([others, table])
+        with replacing(path) as temporary:
+            pq.write_table(table, temporary)
+
+
+@contextmanager
+def alone(path: Path) -> Iterator[None]:
+    """Wait for whoever else adds to a file: a run, and an evaluator that follows it."""
+    with open(path.with_name(f".{path.name}.lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def kept_scores(path: Path, step: int) -> pa.Table:

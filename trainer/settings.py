@@ -78,6 +78,7 @@ class Evaluate(Settings):
 
     every: Literal["final"] | Tokens = "final"  # only at the end, or also every so many tokens
     max_bytes_per_set: NumBytes = Field(500_000, ge=1)  # the first documents by content hash
+    tasks: tuple[str, ...] = ()  # cloze tasks, .jsonl or .yaml, relative to this file
 
 
 class Checkpoint(Settings):
@@ -155,6 +156,9 @@ def load_run(path: str | Path, changes: dict[str, Any] | None = None) -> RunSett
         update={
             "mixture": str(base / run.mixture),
             "output": str(base / (run.output or f"runs/{path.stem}")),
+            "evaluate": run.evaluate.model_copy(
+                update={"tasks": tuple(str(base / task) for task in run.evaluate.tasks)}
+            ),
         }
     )
 
