@@ -144,11 +144,11 @@ def _examples(raw: Mapping[str, Any], path: Path) -> str:
             "version to the next: set `fewshot_config: {sampler: first_n}`"
         )
     split = settings.get("split") or raw.get("fewshot_split")
-    samples = settings.get("samples")
-    documents: Sequence[Document] = samples if split is None else _documents(raw, split, path)
-    if not documents or len(documents) < wanted:
+    samples: Sequence[Document] = settings.get("samples") or ()
+    documents = samples if split is None else _documents(raw, split, path)
+    if len(documents) < wanted:
         raise ConfigError(
-            f"{path}: `num_fewshot: {wanted}`, but {len(documents or ())} examples are given; name "
+            f"{path}: `num_fewshot: {wanted}`, but {len(documents)} examples are given; name "
             "them by `fewshot_split` or `fewshot_config: {samples: [...]}`"
         )
     text = ""
