@@ -24,7 +24,7 @@ import torch
 import torch.distributed as dist
 from torch.distributed.device_mesh import init_device_mesh
 
-from mixtures.loader import Batch
+from mixtures.batch import Batch
 from trainer import checkpoint
 from trainer.attention import Scope, attend, dense_mask, flex_mask
 from trainer.loop import build_model
@@ -79,7 +79,7 @@ def batch_of(windows: int, length: int = LENGTH, vocabulary: int = VOCABULARY) -
     rng = np.random.default_rng(0)
     borders = rng.random((windows, length + 1)) < 1 / 500
     documents = np.cumsum(borders, axis=1, dtype=np.int32)
-    return Batch(rng.integers(0, vocabulary, (windows, length + 1)), documents, ())
+    return Batch(rng.integers(0, vocabulary, (windows, length + 1)), lambda: (documents, ()))
 
 
 def train(run: RunSettings, world: World, batch: Batch, num_steps: int) -> list[float]:

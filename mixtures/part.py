@@ -59,29 +59,40 @@ class Part:
         self._integers = _whole(self._bytes, "int32")
         self._offsets = self._integers.data  # gives an int in a third of the time
         # of each record batch: where its columns begin, see _find; zeros: not known yet
-        self._places = np.zeros((self._reader.num_record_batches, 5), np.int64)
-        self._rows = self._reader.get_batch(0).num_rows if len(self._places) else 1
+        self._num_batches = self._reader.num_record_batches
+        self._places = np.zeros(5 * self._num_batches, np.int64).data  # ints, as self._offsets
+        self._rows = self._reader.get_batch(0).num_rows if self._num_batches else 1
 
-    def row(self, window: int) -> Row:
-        """A window. Ten thousands a second are asked for: each numpy call here is one too many."""
+    def tokens(self, window: int) -> np.ndarray:
+        """The ids of a window alone: [L + 1] uint16 or uint32. Hundred thousands a second are asked
+        for: each numpy call here is one too many."""
+        inside = 0
         if self._pieces > 1:
             window, piece = divmod(window, self._pieces)
-        number, row = divmod(window, self._rows)
-        tokens_at, offsets_at, starts_at, ids_at, follows_at = self._places[number].tolist()
-        if not tokens_at:
-            tokens_at, offsets_at, starts_at, ids_at, follows_at = self._find(number)
+            inside = piece * self._length
+        number = window // self._rows
+        at = self._places[5 * number] or self._find(number)[0]
+        at += (window - number * self._rows) * self._width + inside
+        return self._tokens[at : at + self._length + 1]
+
+    def row(self, window: int) -> Row:
+        """A window, and what stands in it."""
+        tokens = self.tokens(window)  # from here on it is known where its record batch is
+        if self._pieces > 1:
+            window, piece = divmod(window, self._pieces)
+        number = window // self._rows
+        row = window - number * self._rows
+        _, offsets_at, starts_at, ids_at, follows_at = self._places[5 * number : 5 * number + 5]
         first, last = self._offsets[offsets_at + row], self._offsets[offsets_at + row + 1]
         starts = self._integers[starts_at + first : starts_at + last]
-        at = tokens_at + row * self._width
         if self._pieces > 1:
             begin = piece * self._length
             end = begin + self._length  # where its last id is, the first of the next one
             inner, outer = starts.searchsorted([begin, end], side="right").tolist()
             starts = np.maximum(starts[inner - 1 : outer] - begin, 0)
             first, last = first + inner - 1, first + outer
-            at += begin
         return Row(
-            self._tokens[at : at + self._length + 1],
+            tokens,
             starts,
             np.frombuffer(self._mapped, _ID, last - first, ids_at + 16 * first),
             self._bits(follows_at, first, last) if follows_at else None,
@@ -112,14 +123,14 @@ class Part:
             found[at], rest = divmod(buffer.address - self._address, item_bytes)
             assert not rest, (number, at, found[at], rest)
             assert 0 < found[at] < len(self._bytes), (number, at, found[at])
-        self._places[number, 1:] = found[1:]
-        self._places[number, 0] = found[0]  # last: another thread then reads them all
+        for at in (1, 2, 3, 4, 0):  # 0 last: another thread then reads them all
+            self._places[5 * number + at] = found[at]
         return found
 
     def holders(self, documents: pa.Array) -> list[int]:
         """Windows that hold one of these documents, for each time that they hold one."""
         found: list[int] = []
-        for number in range(len(self._places)):
+        for number in range(self._num_batches):
             batch = self._reader.get_batch(number)
             lists = batch.column("starts")
             offsets, starts = lists.offsets.to_numpy(), lists.values.to_numpy()

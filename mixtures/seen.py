@@ -5,6 +5,7 @@ a cursor of its own, and selects documents again that the run has seen under ano
 from __future__ import annotations
 
 import itertools
+from contextlib import closing
 from functools import lru_cache
 from pathlib import Path
 
@@ -35,14 +36,14 @@ def seen_before(plan: Plan) -> dict[str, int]:
         others = [documents(s) for s, count in zip(plan.sources, counts, strict=True) if count]
         again[at] = own[np.logical_or.reduce([np.isin(own, other) for other in others])]
         seen[at] = np.zeros(len(again[at]), bool)
-    loader = Loader(plan)
     ends = sorted({begins[at] for at in begins if len(again[at])})
-    for before, end in itertools.pairwise([0, *ends]):
-        for first in range(before, end, WINDOWS):
-            rows = loader.ids_at(first, min(WINDOWS, end - first))
-            read = np.concatenate([ids for _, ids in rows]).view("S16")
-            for at in (at for at in begins if begins[at] >= end and len(again[at])):
-                seen[at] |= np.isin(again[at], read)
+    with closing(Loader(plan)) as loader:
+        for before, end in itertools.pairwise([0, *ends]):
+            for first in range(before, end, WINDOWS):
+                rows = loader.ids_at(first, min(WINDOWS, end - first))
+                read = np.concatenate([ids for _, ids in rows]).view("S16")
+                for at in (at for at in begins if begins[at] >= end and len(again[at])):
+                    seen[at] |= np.isin(again[at], read)
     return {plan.sources[at].name: int(seen[at].sum()) for at in begins}
 
 

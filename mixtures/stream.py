@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from mixtures.loader import Batch, Loader
+from mixtures.batch import Batch
+from mixtures.loader import Loader
 from mixtures.prefetch import ahead
 
 AHEAD = 4  # batches

@@ -23,7 +23,8 @@ from typing import Any
 
 import torch
 
-from mixtures.loader import Batch, Loader
+from mixtures.batch import Batch
+from mixtures.loader import Loader
 from mixtures.packed import require_whole
 from mixtures.plan import Plan, make_plan
 from mixtures.prefetch import ahead

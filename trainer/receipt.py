@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 from mixtures.loader import Loader
 from mixtures.masking import Masked
 from mixtures.packed import folder_of
+from mixtures.pieces import positions_of
 from mixtures.plan import Plan, plan_from_dict
 from pipeline import copy_index, forgotten
 from pipeline.amounts import counted
@@ -77,18 +79,18 @@ def _seen(root: Path, run: Path, masked: dict[str, Masked]) -> Seen | None:
     windows = batch_windows(
         check(record["settings"], RunSettings, str(run / "run.json")), plan.sequence_length
     )
-    loader = Loader(plan)
-    places = loader.positions_of(*sorted(wanted), selections=set(masked))
+    with closing(Loader(plan)) as loader:
+        places = positions_of(loader, *sorted(wanted), selections=set(masked))
+        documents = {
+            name
+            for place in places
+            for _, names in loader.documents_at(place, 1)
+            for name in names
+            if name in wanted
+        }
     steps = sorted({position // windows + 1 for position in places})
     done = _steps_done(run)
     made = [step for step in steps if step <= done]
-    documents = {
-        name
-        for place in places
-        for _, names in loader.documents_at(place, 1)
-        for name in names
-        if name in wanted
-    }
     checkpoints = [
         path.name
         for path in reversed(saved.newest_first(run / "checkpoints"))

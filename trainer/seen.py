@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ import numpy as np
 import tokenizers
 
 from mixtures.commands import table
-from mixtures.loader import Loader, Piece
+from mixtures.loader import Loader
+from mixtures.pieces import Piece, pieces, positions_of
 from mixtures.plan import Plan, plan_from_dict
 from pipeline.amounts import counted, parse_amount
 from pipeline.config import ConfigError, check
@@ -54,16 +56,15 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--json", action="store_true", help="rows as JSON, with all columns")
     options = parser.parse_args(argv)
     plan, batch, ranks = _read(options.plan, options.batch_tokens)
-    loader, ranks = Loader(plan), options.ranks or ranks
-    if options.step is not None:
-        first, count = _windows_of(plan, batch, options.step)
-        pieces = list(loader.pieces(first, count))
-    else:
-        pieces = _holding(loader, options.document)
-    told = [_told(plan, piece, batch, ranks) for piece in pieces]
+    with closing(Loader(plan)) as loader:
+        if options.step is not None:
+            found = list(pieces(loader, *_windows_of(plan, batch, options.step)))
+        else:
+            found = _holding(loader, options.document)
+    told = [_told(plan, piece, batch, options.ranks or ranks) for piece in found]
     _add_origins(plan, told)
     if options.text:
-        _add_text(plan, told, pieces, options.text)
+        _add_text(plan, told, found, options.text)
     if options.json:
         print(json.dumps(told, indent=1, ensure_ascii=False))
         return 0
@@ -111,8 +112,8 @@ def _holding(loader: Loader, document: str) -> list[Piece]:
             f'--document {document}: not 32 hex digits; `assay sql CORPUS "select id from '
             "documents where url = '...'\"` has the id of a document"
         )
-    positions = sorted(set(loader.positions_of(name.hex())))
-    return [p for at in positions for p in loader.pieces(at, 1) if p.id == name.hex()]
+    positions = sorted(set(positions_of(loader, name.hex())))
+    return [p for at in positions for p in pieces(loader, at, 1) if p.id == name.hex()]
 
 
 def _told(plan: Plan, piece: Piece, batch: int, ranks: int) -> dict[str, Any]:
@@ -143,11 +144,11 @@ def _add_origins(plan: Plan, told: Sequence[dict[str, Any]]) -> None:
 
 
 def _add_text(
-    plan: Plan, told: Sequence[dict[str, Any]], pieces: Sequence[Piece], most: int
+    plan: Plan, told: Sequence[dict[str, Any]], found: Sequence[Piece], most: int
 ) -> None:
     """What the model sees: the ids of the window, as text."""
     tokenizer = tokenizers.Tokenizer.from_file(plan.tokenizer_file)
-    for row, piece in zip(told, pieces, strict=True):
+    for row, piece in zip(told, found, strict=True):
         ids = piece.tokens[: 4 * most + 8].astype(np.int64).tolist()  # a character is few tokens
         row["text"] = tokenizer.decode(ids)[:most]
 

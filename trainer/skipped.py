@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from mixtures.loader import Skipped
+from mixtures.batch import Skipped
 from pipeline.files import replacing
 
 FILE = "skipped.jsonl"

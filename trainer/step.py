@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, nullcontext
 import torch
 from torch import Tensor, nn
 
-from mixtures.loader import Batch
+from mixtures.batch import Batch
 from trainer.model import token_losses
 from trainer.objectives import CAUSAL, Example, make_example
 from trainer.parallel import World, sum_over_ranks

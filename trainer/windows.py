@@ -15,7 +15,8 @@ import torch
 from torch.utils.data import IterableDataset, get_worker_info
 
 from mixtures import loader_state
-from mixtures.loader import Batch, Loader, OnDamage
+from mixtures.batch import Batch
+from mixtures.loader import Loader, OnDamage
 from mixtures.plan import Plan
 from mixtures.prefetch import ahead
 from mixtures.published import open_plan

@@ -10,16 +10,18 @@ from __future__ import annotations
 import argparse
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from mixtures.batch import Batch
 from mixtures.dealing import deal
 from mixtures.edited_tokens import EditedTokens
 from mixtures.interchange import datatrove, mds, megatron, parquet
-from mixtures.loader import Batch, Loader
+from mixtures.loader import Loader
 from mixtures.packed import packing_of
 from mixtures.packing import row_of_ids
 from mixtures.plan import Plan, plan_selection
@@ -170,9 +172,10 @@ def _documents(run: Run, name: str) -> Chunks:
 
 
 def _windows(plan: Plan) -> Iterator[Batch]:
-    loader, total = Loader(plan), plan.num_windows
+    total = plan.num_windows
     firsts = range(0, total, BATCH_WINDOWS)
-    for first in telling(
-        firsts, lambda n: f"export: {n * BATCH_WINDOWS:,} of {total:,} windows", TELL_SECONDS
-    ):
-        yield loader.batch(first, min(BATCH_WINDOWS, total - first))
+    with closing(Loader(plan)) as loader:
+        for first in telling(
+            firsts, lambda n: f"export: {n * BATCH_WINDOWS:,} of {total:,} windows", TELL_SECONDS
+        ):
+            yield loader.batch(first, min(BATCH_WINDOWS, total - first))

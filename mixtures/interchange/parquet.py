@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from mixtures.loader import Batch
+from mixtures.batch import Batch
 from pipeline.files import replacing
 
 FILE_WINDOWS = 65_536

@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 from mixture_corpus import TOKENIZER, VOCAB_SIZE, write_tokens
 
 from mixtures import open_parts
-from mixtures.loader import Batch, Loader
+from mixtures.batch import Batch
+from mixtures.loader import Loader
 from mixtures.loader_state import StateError
 from mixtures.packed import Packing, folder_of
 from mixtures.packing import pack
 from mixtures.part import Part
+from mixtures.pieces import positions_of
 from mixtures.plan import Plan, PlannedSource, plan_from_dict
 from pipeline.files import part_number
 
@@ -178,11 +180,11 @@ def test_from_steps_to_documents_and_back(plan: Plan) -> None:
     loader = Loader(plan)
     seen = loader.documents_at(0, plan.num_windows)
     document = seen[3][1][0]
-    assert loader.positions_of(document) == [
+    assert positions_of(loader, document) == [
         at for at, (_, ids) in enumerate(seen) if document in ids
     ]
     assert {name for name, _ in seen} == {"large", "small"}
-    assert loader.positions_of("00" * 16) == []
+    assert positions_of(loader, "00" * 16) == []
 
 
 def test_two_processes_build_the_same_order_and_the_seed_matters(tmp_path: Path) -> None:

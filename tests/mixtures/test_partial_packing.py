@@ -17,6 +17,7 @@ from mixtures.dealing import deal
 from mixtures.loader import Loader
 from mixtures.order import epoch_order, parts_until
 from mixtures.packed import packing_of, parts_of, read_packed
+from mixtures.pieces import positions_of
 from mixtures.plan import Plan, make_plan, parts_read
 from mixtures.select import select
 from mixtures.spec import load_mixture
@@ -92,10 +93,10 @@ def test_documents_and_their_positions_are_found_in_what_is_packed(root: Path) -
     loader = Loader(plan)
     seen = loader.documents_at(0, len(loader))
     name = seen[5][1][0]
-    assert 5 in loader.positions_of(name)
+    assert 5 in positions_of(loader, name)
     absent = {TINY.id(n) for n in range(240)} - {name for _, names in seen for name in names}
     assert len(absent) > 100
-    assert loader.positions_of(*absent) == []
+    assert positions_of(loader, *absent) == []
 
 
 def test_a_part_that_a_kill_left_out_of_the_manifest_is_written_again(root: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 import tiny_run
 import yaml
 
-from mixtures.loader import Skipped
+from mixtures.batch import Skipped
 from pipeline import files
 from trainer import skipped
 from trainer.settings import load_run

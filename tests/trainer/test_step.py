@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from mixtures.loader import Batch
+from mixtures.batch import Batch
 from trainer.model import Decoder, initialize, token_losses
 from trainer.objectives import CAUSAL, IGNORED, make_example
 from trainer.parallel import World, share
@@ -37,7 +37,7 @@ def _batch() -> Batch:
     documents = np.array(
         [[0, 0, *range(1, 9)], [0] * 10, range(10), [0, 0, 0, 1, 1, 1, 2, 3, 4, 5]], np.int32
     )
-    return Batch(tokens, documents, ((),) * 4)
+    return Batch(tokens, lambda: (documents, ()))
 
 
 def _gradients(model: Decoder) -> torch.Tensor:
@@ -70,7 +70,8 @@ def test_ranks_with_fewer_windows_get_blank_ones() -> None:
 
 
 def test_a_batch_without_targets_has_loss_0_and_no_gradient() -> None:
-    model, lonely = _model(), Batch(np.zeros((1, 10), np.int64), np.arange(10)[None], ((),))
+    model = _model()
+    lonely = Batch(np.zeros((1, 10), np.int64), lambda: (np.arange(10)[None], ()))
     assert backward(model, lonely, 1, _run(), ONE, 0) == 0.0
     assert _gradients(model).abs().max().item() == 0.0
 
