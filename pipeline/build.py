@@ -4,6 +4,8 @@ Text never travels: a step reads files of the corpus and writes files of the cor
 meets in GroupByKey as part numbers; the packed key files stay where they are.
 
     shards -> ingest -> language -> nominees               (one worker, one part)
+                                                              where asked for, before nominees:
+                                                              pages that name each other, a join
            -> heldout, evaluation_items                    (joins: of all parts, of given files)
            -> sweep: signals, tokens, signatures, matches  (one pass over the text of a part)
            -> across (by partition) -> signals and edits of what stands in several documents
@@ -40,6 +42,9 @@ def build(pipeline: beam.Pipeline, job: Job, lanes: int | None = None) -> None:
     shards = pipeline | "Start" >> beam.Create([0]) | "Shards" >> AllShards(job, "ingest", lanes)
     shards |= "Ingest" >> beam.Map(_part, job, "ingest").with_output_types(Shard)
     shards |= "Language" >> beam.Map(_sweep, job, LANGUAGE).with_output_types(Shard)
+    for name in job.linked:
+        joined = shards | f"Join {name}" >> Join(job, name)
+        shards = joined | "Parts to nominate" >> AllShards(job, "nominees", lanes)
     shards |= "Nominees" >> beam.Map(_part, job, "nominees").with_output_types(Shard)
     chosen = shards | "Join heldout" >> Join(job, "heldout")
     for name in job.chosen:

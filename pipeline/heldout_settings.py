@@ -43,6 +43,8 @@ class TranslationGroup(Settings):
     # wherever it stands, becomes the first of its list; addresses that are then equal are one
     # group, and one that holds no variant is of none
     url: tuple[tuple[str, ...], ...] | None = None
+    # By what pages say of each other: <link rel="alternate" hreflang>; wants `keep: [hreflang]`
+    hreflang: bool = False
 
     @field_validator("field")
     @classmethod
@@ -67,8 +69,10 @@ class TranslationGroup(Settings):
 
     @model_validator(mode="after")
     def _one_way(self) -> TranslationGroup:
-        if (self.field is None) == (not self.url):
-            raise ValueError("expected `field: meta.page` or `url: [[/en/, /zh/]]`, one of the two")
+        if [self.field is not None, bool(self.url), self.hreflang].count(True) != 1:
+            raise ValueError(
+                "expected one of `field: meta.page`, `url: [[/en/, /zh/]]`, `hreflang: true`"
+            )
         return self
 
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from filters import kept_languages
 from filters.presets import expression, first_reason
-from pipeline import forgotten, measured, translations
+from pipeline import forgotten, measured, schema, translations
 from pipeline.corpus import CorpusError, manifest, part_paths
 from pipeline.syntax import quoted, text_literal
 
@@ -105,11 +105,14 @@ class Corpus:
         return kept_languages.expression(self.manifest["settings"][LANGUAGES])
 
     def translation_group(self, table: str = "") -> str:
-        """The name of a document's translation group, in SQL as `translations.name_of` gives it; ""
-        where the corpus was not told of any."""
+        """The name of a document's translation group, in SQL; "" where the corpus was not told of
+        any."""
         told = self.manifest["settings"].get(translations.COLUMN)
         if told is None:
             return ""
+        if told.get("hreflang"):
+            groups = self.table("translations", schema.TRANSLATIONS)
+            return f"(select name from {groups} where document = {table}id)"
         from pipeline.heldout_settings import TranslationGroup  # 0.1 s, for these corpora alone
 
         return translations.name_of(TranslationGroup(**told), table)

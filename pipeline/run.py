@@ -35,7 +35,7 @@ def run_part(job: Job, name: str, shard: Shard) -> Shard:
         fingerprints_of(job).part(name, shard),
         stage.outputs(job, shard.part),
         functools.partial(stage.work, job, shard),
-        (read for after in stage.after for read in _reads(job, after, shard)),
+        (read for after in job.after(name) for read in _reads(job, after, shard)),
     )
     if name in ENDS:
         heap.give_back()

@@ -223,6 +223,9 @@ HELDOUT = pa.schema(
     ]
 )
 
+# Pages that name each other as translations (transforms/hreflang.py), in the order of parts.
+TRANSLATIONS = pa.schema([("document", HASH), ("part", pa.int32()), ("name", pa.string())])
+
 # Which contents no arm may train on, and because of which held-out content.
 HELDOUT_MATCHES = pa.schema(
     [

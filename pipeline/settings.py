@@ -83,8 +83,8 @@ class CorpusSettings(Settings):
     languages: Languages = ("zh", "en")
     tokenizer: Annotated[Tokenizer, BeforeValidator(_tokenizer)]
     heldout: Heldout = Heldout()
-    # Parallel pages, as in {url: [[/en/, /zh/]]} or {field: meta.page}: on one side of a held-out
-    # split, and a column for `group` of a mixture; docs/mixtures.md, Parallel pages
+    # Parallel pages, as in {url: [[/en/, /zh/]]}, {hreflang: true} or {field: meta.page}: on one
+    # side of a held-out split, and a column for `group` of a mixture; docs/mixtures.md
     translation_group: TranslationGroup | None = None
     near: Near = Near()
     # Groups of filters/signals.py. `default`: those of every corpus; `all`: every one of the table
@@ -153,12 +153,18 @@ class CorpusSettings(Settings):
 
     @model_validator(mode="after")
     def _group_is_kept(self) -> CorpusSettings:
-        field = self.translation_group and self.translation_group.field
+        told = self.translation_group
+        key = "hreflang" if told and told.hreflang else "field"
+        field = "meta.hreflang" if key == "hreflang" else told and told.field
         kept = {f"meta.{name}" for item in self.inputs for name in item.keep}
         if field and field not in kept:
             raise ValueError(
-                f"key `translation_group.field`: no input keeps {field}; "
-                + (suggestion(field, kept) if kept else "add it to the `keep` of an input")
+                f"key `translation_group.{key}`: no input keeps {field}; "
+                + (
+                    suggestion(field, kept)
+                    if kept and key == "field"
+                    else f"add {field.removeprefix('meta.')} to the `keep` of an input"
+                )
             )
         return self
 

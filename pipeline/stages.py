@@ -90,13 +90,24 @@ class Job:
         """All stages and joins, in order."""
         near_duplicates = ("forest", "components", "candidates", "pairs", *self.contained[1:])
         across = ("across", *self.across) if self.across else ()
-        swept = (*FIRST, "heldout", *self.chosen, *self.sweep)
+        first = (*FIRST[:-1], *self.linked, FIRST[-1])
+        swept = (*first, "heldout", *self.chosen, *self.sweep)
         return (*swept, *across, *near_duplicates, *self.substrings)
 
     @property
     def contained(self) -> tuple[str, ...]:
         """What finds documents inside others, in order: the first in the sweep."""
         return contained.NAMES if self.settings.near.containment is not None else ()
+
+    @property
+    def linked(self) -> tuple[str, ...]:
+        """The join of pages that name each other, where groups are told by that."""
+        told = self.settings.translation_group
+        return ("translations",) if told and told.hreflang else ()
+
+    def after(self, name: str) -> tuple[str, ...]:
+        """The stages that a stage which goes part by part reads."""
+        return part_stage(name).after + (self.linked if name == "nominees" else ())
 
     @property
     def chosen(self) -> tuple[str, ...]:

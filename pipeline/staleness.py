@@ -27,7 +27,7 @@ from pipeline.groups import editors, groups
 from pipeline.readers.formats import READERS, format_of, packages_of
 from pipeline.settings import CorpusSettings
 from pipeline.shards import Shard
-from pipeline.stages import JOINS, Job, is_text_stage, part_stage
+from pipeline.stages import JOINS, Job, is_text_stage
 from pipeline.transforms import heldout, heldout_index
 
 FILTERS = Path(__file__).resolve().parent.parent / "filters"
@@ -67,6 +67,8 @@ def make_job(
         ),
         "matches": ("heldout_match", [held.containment, near["threshold"], near["ngram"], folding]),
     }
+    if parallel and parallel.hreflang:
+        own["translations"] = ("hreflang", [])
     if units := settings.across.units:
         least = {name: unit.documents for name, unit in units.items()}
         lengths = {name: (unit.words, unit.characters) for name, unit in units.items()}
@@ -171,7 +173,7 @@ class Fingerprints:
             return fingerprint(self.own[name], self.part("ingest", shard), sets)
         key = (name, shard.part)
         if key not in self.known:
-            after = part_stage(name).after
+            after = self.job.after(name)
             read = [self.join(a) if a in JOINS else self.part(a, shard) for a in after]
             if name == "ingest":
                 origin = self.job.input(shard.source)

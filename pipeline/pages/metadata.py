@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from datetime import date
 from typing import Any
+from urllib.parse import urljoin
 
 from pipeline.pages.licence import licence
 from pipeline.pages.tree import Page, select
@@ -23,6 +24,8 @@ PUBLISHED = (
     "date",
 )
 TIMES = "time[datetime]"
+MAX_LINKS = 256  # to translations, of a page: no site has more languages and regions
+MAX_ADDRESS = 2_083  # characters of such an address: more than a browser takes is no address
 _DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)|(\d{4})(\d\d)(\d\d)(?!\d)")
 
 
@@ -40,6 +43,36 @@ def metadata(page: Page) -> dict[str, Any]:
         "licence_evidence": evidence,
     }
     return {name: value for name, value in fields.items() if value is not None}
+
+
+def alternates(page: Page, url: str | None) -> dict[str, str]:
+    """Addresses of a page in other languages, and its own, by `hreflang` in lower case: the first
+    MAX_LINKS of <link rel="alternate" hreflang>; of one language the first.
+
+    Args:
+        url: of the page; without one a relative address is none.
+    """
+    found: dict[str, str] = {}
+    if "hreflang" not in page.html.lower():
+        return found
+    base = page.tree.document.query_selector("base[href]")
+    origin = _joined(url or "", base.get_attribute("href").strip()) if base is not None else url
+    for link in select(page.tree.document, "link[hreflang][href]"):
+        language = link.get_attribute("hreflang").strip().lower()
+        address = _joined(origin or "", link.get_attribute("href").strip())
+        alternate = "alternate" in (link.get_attribute("rel") or "").lower().split()
+        if language and alternate and "://" in address and len(address) <= MAX_ADDRESS:
+            found.setdefault(language, address)
+        if len(found) == MAX_LINKS:
+            break
+    return found
+
+
+def _joined(base: str, address: str) -> str:
+    try:
+        return urljoin(base, address)
+    except ValueError:  # a host in brackets that is none
+        return ""
 
 
 def _metas(page: Page) -> Iterator[tuple[str, str]]:

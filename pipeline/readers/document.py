@@ -46,8 +46,8 @@ def read_markdown(piece: Piece, source: Input, extractor: str) -> Iterator[Recor
 
 
 def read_html(piece: Piece, source: Input, extractor: str) -> Iterator[Record | Bad]:
-    del source
-    return read_whole(piece, lambda raw: html_page(raw, None, extractor))
+    """`keep: [hreflang]` takes its links to translations along."""
+    return read_whole(piece, lambda raw: html_page(raw, None, extractor, source.keep))
 
 
 def markdown(raw: bytes) -> tuple[str, dict[str, Any]]:

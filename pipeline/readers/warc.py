@@ -93,7 +93,8 @@ def borders(stream: Iterator[bytes], shard_bytes: int) -> Iterator[bytes | None]
 def read(piece: Piece, source: Input, extractor: str) -> Iterator[Record | Bad]:
     """The pages of a piece; request, metadata, revisit and warcinfo records are no documents.
 
-    `keep` names headers of the record, as in `[WARC-Identified-Content-Language]` of a WET file.
+    `keep` names headers of the record, as in `[WARC-Identified-Content-Language]` of a WET file;
+    `hreflang` is what the page links as its translations.
     """
     for raw in frame(stream_of(piece), piece.base):
         item = _item(raw, source.keep, extractor)
@@ -125,14 +126,13 @@ def _item(raw: Raw, keep: tuple[str, ...], extractor: str) -> Record | Bad | Non
     fields["crawl_date"] = _date(record.headers.get("WARC-Date"))
     fields["truncated"] = record.headers.get("WARC-Truncated")
     fields["x_robots_tag"] = http.get("X-Robots-Tag") if http is not None else None
-    if keep:
-        headers = {name: record.headers.get(name) for name in keep}
-        fields["meta"] = {name: as_text(value) for name, value in headers.items() if value}
+    headers = {name: record.headers.get(name) for name in keep}
+    kept = {name: as_text(value) for name, value in headers.items() if value}
     if record.record_type == WarcRecordType.conversion and "charset" not in declared:
         declared += "; charset=utf-8"  # what WET is, by its definition
     try:
         if content_type in HTML_TYPES:
-            text, page = html_page(payload, charset_of(declared), extractor)
+            text, page = html_page(payload, charset_of(declared), extractor, keep, url)
         elif content_type == "text/plain":
             text, page = text_page(payload, charset_of(declared))
         else:
@@ -141,6 +141,8 @@ def _item(raw: Raw, keep: tuple[str, ...], extractor: str) -> Record | Bad | Non
         return bad("bad_charset", f"{error} ({url})", payload)
     except NoText as error:
         return bad("no_main_text", f"{error} ({url})", payload)
+    if keep:
+        page["meta"] = kept | page.get("meta", {})
     found = {key: value for key, value in {**fields, **page}.items() if value is not None}
     return Record(raw.offset, raw.num_bytes, text, found)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline import frozen, given
 from pipeline.stage_kinds import Join, PartStage, TextStage, once
-from pipeline.transforms import heldout, heldout_index, heldout_match
+from pipeline.transforms import heldout, heldout_index, heldout_match, hreflang
 
 if TYPE_CHECKING:
     from pipeline.stages import Job
@@ -55,6 +55,12 @@ TEXTS: dict[str, TextStage] = {
     ),
 }
 JOINS: dict[str, Join] = {
+    "translations": Join(
+        once,
+        ("ingest",),
+        lambda job, _: hreflang.outputs(job.root),
+        lambda job, _: hreflang.join(job.root, job.parts),
+    ),
     "heldout": Join(
         once,
         ("nominees",),

@@ -34,6 +34,7 @@ import xxhash
 from pipeline import frozen, schema, translations
 from pipeline.files import file_hash, part_name, read_sealed, replacing, write_sealed
 from pipeline.tables import column, first_of_each, halves_of, rank_of, write_table
+from pipeline.transforms import hreflang
 
 if TYPE_CHECKING:
     from pipeline.heldout_settings import Heldout, TranslationGroup
@@ -77,7 +78,11 @@ def nominate(
     language = signals.read(["lang"]).column(0)
     keys = halves_of(contents.combine_chunks())[:, 0].astype(np.uint64)  # Arrow has no big-endian
     if group is not None:
-        keys = _by_group(translations.names(root / "documents" / name, group), keys)
+        if group.hreflang:
+            names = hreflang.names(root, part, documents.read(["id"])["id"].combine_chunks())
+        else:
+            names = translations.names(root / "documents" / name, group)
+        keys = _by_group(names, keys)
     ascending = np.argsort(keys, kind="stable")  # of one content the lowest counts
     first = pa.array(np.sort(ascending[first_of_each(contents.take(pa.array(ascending)))]))
     columns = {"language": language, "content_hash": contents, "key": pa.array(keys)}

@@ -68,14 +68,19 @@ def test_names_by_a_kept_field(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({}, "expected `field: meta.page` or `url: .*`, one of the two"),
-        ({"url": []}, "expected `field: meta.page` or `url: .*`, one of the two"),
-        ({"field": "meta.page", "url": [["a", "b"]]}, "one of the two"),
+        ({}, "expected one of `field: meta.page`, `url: .*`, `hreflang: true`"),
+        ({"url": []}, "expected one of `field: meta.page`, `url: .*`, `hreflang: true`"),
+        ({"field": "meta.page", "url": [["a", "b"]]}, "expected one of"),
+        ({"field": "meta.page", "hreflang": True}, "expected one of"),
+        ({"hreflang": False}, "expected one of"),
         ({"url": [["/en/"]]}, r"\['/en/'\]: expected two or more distinct variants"),
         ({"url": [["/en/", ""]]}, "expected two or more distinct variants"),
         ({"field": "page"}, "'page': expected a kept field, as in meta.page"),
         ({"field": "meta.paeg"}, "`translation_group.field`: no input keeps meta.paeg.*meta.page"),
-        ({"hreflang": True}, "hreflang"),
+        (
+            {"hreflang": True},
+            "`translation_group.hreflang`: no input keeps meta.hreflang; add hreflang",
+        ),
     ],
 )
 def test_mistakes(given: dict[str, Any], message: str) -> None:
