@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from filters import fasttext_predict, letters
-from filters.blocks import ALPHABETIC, IDEOGRAPHIC, Blocks, blocks
+from filters.blocks import ALPHABETIC, IDEOGRAPHIC, NO_WORDS, Blocks, blocks
 from filters.columns import Signal
 from filters.fasttext_file import Ids
 from filters.language import model
@@ -40,6 +40,14 @@ _SHARE = pa.float32()
 _UNIT = "characters of words"
 _OURS = ("zh", "en", "ja", "ko")
 _VARIANTS = ("Hans", "Hant", "yue", "lzh")
+PART = pa.struct(
+    {
+        "lang": pa.string(),
+        "start": pa.int64(),  # byte of the text
+        "end": pa.int64(),
+        "num_blocks": pa.int32(),
+    }
+)
 COLUMNS: dict[str, Signal] = {
     **{f"{name}_share": Signal(_SHARE, _UNIT, f"of blocks in {name}", "assay") for name in _OURS},
     "other_share": Signal(_SHARE, _UNIT, "of blocks in any other language", "assay"),
@@ -58,6 +66,12 @@ COLUMNS: dict[str, Signal] = {
         pa.list_(pa.string()),
         "text",
         "languages of at least .05 of the characters, largest first, at most 8",
+        "assay",
+    ),
+    "parts": Signal(
+        pa.list_(PART),
+        "paragraphs",
+        "language, bytes and blocks of each run of blocks in one language",
         "assay",
     ),
 }
@@ -95,6 +109,7 @@ def measure(texts: Texts, columns: Mapping[str, pa.Array]) -> Mapping[str, pa.Ar
         **{name: (shares[name] / chars).astype(np.float32) for name in COLUMNS if name in shares},
         "num_switches": _switches(text, lang, len(texts)),
         "languages": _listed(by_language / chars[:, None], np.flatnonzero(seen)),
+        "parts": _parts(texts, found, lang),
     }
 
 
@@ -162,3 +177,23 @@ def _listed(shares: npt.NDArray[np.float64], codes: npt.NDArray[np.int64]) -> pa
     row, column = row[place < MAX_LANGUAGES], column[place < MAX_LANGUAGES]
     offsets = np.searchsorted(row, np.arange(len(shares) + 1)).astype(np.int32)
     return pa.ListArray.from_arrays(pa.array(offsets), model().names.take(pa.array(codes[column])))
+
+
+def _parts(texts: Texts, found: Blocks, lang: Ids) -> pa.Array:
+    """Runs of blocks in one language, in order; a block without words goes with those before it."""
+    blocks = np.flatnonzero(found.kinds != NO_WORDS)
+    text = np.repeat(np.arange(len(texts)), np.diff(found.offsets))[blocks]
+    changes = (np.diff(text) != 0) | (np.diff(lang[blocks]) != 0)
+    first = np.flatnonzero(np.concatenate([[True], changes])) if len(blocks) else blocks
+    last = np.append(first[1:], len(blocks))[: len(first)] - 1
+    text, before = text[first], texts.offsets[text[first]]
+    columns = [
+        model().names.take(pa.array(lang[blocks[first]])),
+        pa.array(found.begins[blocks[first]] - before),
+        pa.array(found.ends[blocks[last]] - before),
+        pa.array((last - first + 1).astype(np.int32)),
+    ]
+    offsets = np.searchsorted(text, np.arange(len(texts) + 1)).astype(np.int32)
+    return pa.ListArray.from_arrays(
+        pa.array(offsets), pa.StructArray.from_arrays(columns, fields=list(PART))
+    )

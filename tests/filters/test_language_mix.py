@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import time
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -67,6 +68,25 @@ def test_a_page_in_two_languages_line_by_line() -> None:
     assert (row["num_switches"], row["languages"]) == (3, ["en", "zh"])
 
 
+def test_parts_say_where_each_language_stands() -> None:
+    page = f"{ZH}\n\n{ZH}\n\n----\n\n{EN}\n{ZH}\r\n\r\n{CODE}\n\n😀\n"
+    found = mixed(page)["parts"]
+    assert [(part["lang"], part["num_blocks"]) for part in found] == [
+        *(("zh", 2), ("en", 1), ("zh", 1), ("und", 1)),
+    ]
+    data = page.encode()
+    texts = [data[part["start"] : part["end"]].decode() for part in found]
+    assert texts == [f"{ZH}\n\n{ZH}", EN, ZH, CODE]
+    batch = Texts(pa.array(["", ZH, "😀", f"\n{EN}"]))
+    parts = measure(batch, {"lang": pa.array(["und", "zh", "und", "en"])})["parts"].to_pylist()
+    assert parts == [
+        [],
+        [{"lang": "zh", "start": 0, "end": len(ZH.encode()), "num_blocks": 1}],
+        [],
+        [{"lang": "en", "start": 1, "end": 1 + len(EN), "num_blocks": 1}],
+    ]
+
+
 def test_what_is_of_no_known_language_is_no_switch() -> None:
     row = mixed(f"{ZH}\n\n{CODE}\n\n{ZH}")
     assert row["und_share"] > 0.5
@@ -102,6 +122,10 @@ def test_shares_sum_to_one(parts: list[str], lang: str) -> None:
     kinds = sum(row[f"{name}_share"] for name in ("hans", "hant", "yue", "lzh"))
     assert kinds <= row["zh_share"] + 1e-6
     assert 0.0 <= row["main_share"] <= 1.0
+    ends = [part[side] for part in row["parts"] for side in ("start", "end")]
+    assert ends == sorted(set(ends))
+    langs = [part["lang"] for part in row["parts"]]
+    assert all(a != b for a, b in pairwise(langs))
 
 
 @pytest.mark.parametrize(

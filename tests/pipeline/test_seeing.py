@@ -284,7 +284,18 @@ def test_alarms_of_sources() -> None:
 def test_alarms_of_a_template_a_burst_and_copies(monkeypatch: pytest.MonkeyPatch) -> None:
     """Over tables made by hand: 100 pages of 12 domains."""
     pages = [
-        {"source": "web", "content_hash": f"{n:032d}", "domain": f"d{n % 12}.example", "id": f"{n}"}
+        {
+            "source": "web",
+            "content_hash": f"{n:032d}",
+            "domain": f"d{n % 12}.example",
+            "id": f"{n}",
+            "text": f"第{n}篇，今天天气很好我们去公园。\n"
+            + "cheap pills here " * (n < 20)
+            # 24 documents of 3 domains, inside of lines; the other of 4, and one that is short
+            + f"Tale {n}: call Doctor Wang for a cure! {n}" * (n % 12 < 3 and n < 96)
+            + f"，找王医生看病就打这个电话❤{n}，有事{n}" * (n % 12 < 4)
+            + f"，加微信领红包，{n}" * (n % 12 < 2),
+        }
         for n in range(100)
     ]
     repeated = [
@@ -309,6 +320,8 @@ def test_alarms_of_a_template_a_burst_and_copies(monkeypatch: pytest.MonkeyPatch
     assert told == [
         "the line 'All rights reserved' stands in 35 documents (35%) of source web",
         "the line 'cheap pills here' stands in 20 documents (20%) of source web, of 2 domains",
+        "the phrase 'call Doctor Wang for a cure' stands in 24 documents (24%) of source web, of 3 "
+        "domains",
         "near copies of one text are 25 documents (25%) of source web, cluster cccccccccccc",
     ]
 
