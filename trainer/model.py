@@ -19,16 +19,15 @@ from trainer.attention import Mask, Scope, attend, make_mask, positions
 from trainer.objectives import IGNORED, Example
 from trainer.shapes import Shape
 
-EPSILON = 1e-5  # of RMSNorm, as Llama
-
 
 class Attention(nn.Module):
     def __init__(self, shape: Shape) -> None:
         super().__init__()
-        self.head_width = shape.width // shape.heads
-        self.query = nn.Linear(shape.width, shape.heads * self.head_width, bias=False)
-        self.key = nn.Linear(shape.width, shape.kv_heads * self.head_width, bias=False)
-        self.value = nn.Linear(shape.width, shape.kv_heads * self.head_width, bias=False)
+        self.head_width = shape.head_width
+        bias = shape.qkv_bias
+        self.query = nn.Linear(shape.width, shape.heads * self.head_width, bias=bias)
+        self.key = nn.Linear(shape.width, shape.kv_heads * self.head_width, bias=bias)
+        self.value = nn.Linear(shape.width, shape.kv_heads * self.head_width, bias=bias)
         self.output = nn.Linear(shape.heads * self.head_width, shape.width, bias=False)
 
     def forward(self, x_BTD: Tensor, rotation: tuple[Tensor, Tensor], mask: Mask) -> Tensor:
@@ -60,9 +59,9 @@ class FeedForward(nn.Module):
 class Layer(nn.Module):
     def __init__(self, shape: Shape) -> None:
         super().__init__()
-        self.attention_norm = nn.RMSNorm(shape.width, eps=EPSILON)
+        self.attention_norm = nn.RMSNorm(shape.width, eps=shape.epsilon)
         self.attention = Attention(shape)
-        self.ffn_norm = nn.RMSNorm(shape.width, eps=EPSILON)
+        self.ffn_norm = nn.RMSNorm(shape.width, eps=shape.epsilon)
         self.ffn = FeedForward(shape)
 
     def forward(self, x_BTD: Tensor, rotation: tuple[Tensor, Tensor], mask: Mask) -> Tensor:
@@ -88,7 +87,7 @@ class Decoder(nn.Module):
         if self.first or (self.last and shape.tied):
             self.embedding = nn.Embedding(vocabulary, shape.width)
         if self.last:
-            self.norm = nn.RMSNorm(shape.width, eps=EPSILON)
+            self.norm = nn.RMSNorm(shape.width, eps=shape.epsilon)
             if not shape.tied:
                 self.output = nn.Linear(shape.width, vocabulary, bias=False)
 
@@ -100,9 +99,7 @@ class Decoder(nn.Module):
         """
         scope = replace(scope, window=self.shape.window)
         mask = make_mask(scope)
-        rotation = rotations(
-            positions(scope.documents_BT), self.shape.head_width, self.shape.rope_base
-        )
+        rotation = rotations(positions(scope.documents_BT), self.shape)
         x_BTD = self.embedding(inputs) if self.first else inputs
         for layer in self.layers.values():
             x_BTD = layer(x_BTD, rotation, mask)
@@ -112,11 +109,23 @@ class Decoder(nn.Module):
         return F.linear(self.norm(x_BTD), weight_VD)
 
 
-def rotations(positions_BT: Tensor, head_width: int, base: float) -> tuple[Tensor, Tensor]:
+def rotations(positions_BT: Tensor, shape: Shape) -> tuple[Tensor, Tensor]:
     """Cosine and sine of the rotary angles, fp32, [B, 1, T, K / 2]."""
-    steps = torch.arange(0, head_width, 2, device=positions_BT.device, dtype=torch.float32)
-    angles_BTK = positions_BT[..., None].float() * base ** (-steps / head_width)
+    steps = torch.arange(0, shape.head_width, 2, device=positions_BT.device, dtype=torch.float32)
+    turns_K = shape.rope_base ** (-steps / shape.head_width)
+    if shape.rope_factor != 1:
+        turns_K = stretched(turns_K, shape.rope_factor, shape.rope_trained)
+    angles_BTK = positions_BT[..., None].float() * turns_K
     return angles_BTK.cos()[:, None], angles_BTK.sin()[:, None]
+
+
+def stretched(turns_K: Tensor, factor: float, trained: int) -> Tensor:
+    """Llama 3.1's angles per position for contexts longer than `trained` tokens: pairs that turn
+    less than once in them turn `factor` times slower, those of more than 4 turns as before, with a
+    ramp between (2407.21783; the reference code's low_freq_factor 1, high_freq_factor 4)."""
+    turns_in_trained_K = trained * turns_K / (2 * torch.pi)
+    ramp_K = ((turns_in_trained_K - 1) / (4 - 1)).clamp(0, 1)
+    return turns_K / factor * (1 - ramp_K) + turns_K * ramp_K
 
 
 def rotate(x_BHTK: Tensor, rotation: tuple[Tensor, Tensor]) -> Tensor:
@@ -131,12 +140,13 @@ def initialize(model: Decoder, seed: int) -> None:
     """Weights as a function of (seed, parameter name): the same under every layout.
 
     Matrices: normal with variance 1 / fan-in, those that write into the residual stream divided by
-    sqrt(2 depth) (GPT-2); embedding: 0.02 (GPT-2); norms: 1. With init tied to the layout, 18
-    layouts of one torchtitan run stood at losses from 9.73 to 9.97 after 10 steps (#3029).
+    sqrt(2 depth) (GPT-2); embedding: 0.02 (GPT-2); norms: 1; biases: 0. With init tied to the
+    layout, 18 layouts of one torchtitan run stood at losses from 9.73 to 9.97 after 10 steps
+    (#3029).
     """
     for name, parameter in model.named_parameters():
         if parameter.ndim == 1:
-            parameter.fill_(1.0)
+            parameter.fill_(0.0 if name.endswith("bias") else 1.0)
             continue
         deviation = 0.02 if name == "embedding.weight" else parameter.shape[1] ** -0.5
         if name.startswith("layers.") and name.endswith("output.weight"):

@@ -33,7 +33,12 @@ class Model(Settings):
     ffn: int = Field(ge=1)
     tied: bool = True
     rope_base: float = Field(10_000.0, gt=1)
+    rope_factor: float = Field(1.0, ge=1)
+    rope_trained: int = Field(8192, ge=1)
     qk_norm: bool = False
+    qkv_bias: bool = False
+    head: int | None = Field(None, ge=2)
+    epsilon: float = Field(1e-5, gt=0)
     window: int | None = Field(None, ge=1)
     encoder_depth: int = Field(0, ge=0)
 

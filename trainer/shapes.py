@@ -18,21 +18,28 @@ class Shape:
 
     width: int  # of the residual stream
     depth: int  # layers (of the decoder)
-    heads: int  # query heads; width / heads is the width of a head
+    heads: int  # query heads
     kv_heads: int  # key and value heads, each shared by heads / kv_heads queries
     ffn: int  # inner width of SwiGLU; 8/3 x width costs what a 4x GELU layer does
     tied: bool = True  # output layer = input embedding; saves vocabulary x width parameters
     rope_base: float = 10_000.0  # RoFormer 2104.09864; Llama 3 uses 500,000
+    rope_factor: float = 1.0  # stretches the slow rotations, as Llama 3.1 does: 8, Llama 3.2: 32
+    rope_trained: int = 8192  # tokens that a model of another `rope_factor` was trained on before
     qk_norm: bool = False  # RMSNorm of queries and keys (2302.05442; OLMo 2, Qwen 3)
+    qkv_bias: bool = False  # of queries, keys and values, as Qwen 2
+    head: int | None = None  # width of a head; None: width / heads
+    epsilon: float = 1e-5  # of RMSNorm
     window: int | None = None  # tokens that a query looks back over, itself included; None: all
     encoder_depth: int = 0  # layers of an encoder; 0: a decoder alone
 
     def __post_init__(self) -> None:
-        if self.width % self.heads or (self.width // self.heads) % 2:
+        if self.head is None and (self.width % self.heads or (self.width // self.heads) % 2):
             raise ValueError(
                 f"width {self.width} / heads {self.heads} must be an even whole number (RoPE turns "
                 "pairs); change one of them"
             )
+        if self.head is not None and self.head % 2:
+            raise ValueError(f"head {self.head} must be even (RoPE turns pairs)")
         if self.heads % self.kv_heads:
             raise ValueError(
                 f"heads {self.heads} must be a multiple of kv_heads {self.kv_heads}; change one"
@@ -40,7 +47,7 @@ class Shape:
 
     @property
     def head_width(self) -> int:
-        return self.width // self.heads
+        return self.width // self.heads if self.head is None else self.head
 
 
 # Names say the parameters with a vocabulary of 4,096 (up to 10M) or 32,768 entries.

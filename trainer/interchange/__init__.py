@@ -1,0 +1,1 @@
+"""Models in the format of transformers: out with a proof, and in to be trained on."""
