@@ -97,9 +97,12 @@ _SPACED_LETTERS = re.compile(
 _JOINED = re.compile(rf"(?<![\w/@.-])[A-Za-z][a-z]{{{JOINED_CHARS - 1},}}(?![\w/@-])")
 _POWERS = re.compile(r"× ?10[-−–]?[1-9][0-9]?(?![0-9.,])")
 _AROUND = ".,;:!?()[]\"'“”‘’"  # a word
-# 周末来, 自己经: the first character may end a word.
+# 周末来, 自己经: the first character may end a word. A class before the 440 pairs: without it each
+# character is held against all of them.
+_FIRST_OF_PAIR = "".join(sorted({pair[0] for pair in confused_han.PAIRS}))
 _CONFUSED_HAN = re.compile(
-    f"(?<![周週月年季期纪紀岁歲世始本自知克利律])(?:{'|'.join(sorted(confused_han.PAIRS))})"
+    f"(?=[{_FIRST_OF_PAIR}])(?<![周週月年季期纪紀岁歲世始本自知克利律])"
+    f"(?:{'|'.join(sorted(confused_han.PAIRS))})"
 )
 
 

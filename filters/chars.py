@@ -108,7 +108,9 @@ def measure(texts: Texts, columns: Mapping[str, pa.Array]) -> Mapping[str, pa.Ar
     tallies = np.zeros((len(texts), len(_FIELDS)), np.int64)
     others = np.zeros((len(texts), 3), np.float32)
     runs = np.zeros(len(texts), np.int32)
-    _measure(texts.data, texts.offsets, _CLASSES, tallies, others, runs)
+    # Here, not in the kernel, which would write all its 9 MB: the system's pages come as zeros.
+    states = np.zeros(len(_CLASSES), np.int64)
+    _measure(texts.data, texts.offsets, _CLASSES, states, tallies, others, runs)
     counts = tallies @ _FIELDS
     wholes = np.repeat(tallies.sum(axis=1)[:, None], len(SHARES), axis=1)
     wholes[:, SHARES.index("upper_share")] = counts[:, -1]
@@ -127,12 +129,14 @@ def _measure(
     data: Bytes,
     offsets: Offsets,
     classes: Bytes,
+    states: Offsets,
     tallies: npt.NDArray[np.int64],
     others: npt.NDArray[np.float32],
     runs: Positions,
 ) -> None:
-    # Of each code point: how often this text has it, and above bit 32 the last stretch that had it.
-    states = np.zeros(len(classes), np.int64)
+    """`states`, of each code point, zeros: how often this text has it, and above bit 32 the last
+    stretch that had it.
+    """
     seen = np.empty(len(classes), np.int32)  # code points of this text, as they came
     stretch = 0
     for text in range(len(runs)):

@@ -39,8 +39,16 @@ _MARKUP: tuple[tuple[tuple[str, ...], str], ...] = (
     (("\\",), r"\\f(?:[A-Z]|\([A-Z]{2}|\[[A-Z]*\])|\\s[+-]?\d|\\\([a-z]{2}|\\[&|^/,]"),
 )
 MARKS = "#*_~|>`\\=+"  # headers, emphasis, tables, rules; last, each becomes a space
+# What these match stands in one line, and where no needle is, no look is worth it: they try every
+# letter, four times the time of a look line by line.
+_IN_A_LINE = ("://", "@")
 _PATTERNS = tuple(
-    (needles, re.compile(pattern), r"\g<text>" if "(?P<text>" in pattern else " ")
+    (
+        needles,
+        re.compile(pattern),
+        r"\g<text>" if "(?P<text>" in pattern else " ",
+        needles[0] in _IN_A_LINE,
+    )
     for needles, pattern in _MARKUP
 )
 
@@ -58,13 +66,28 @@ def prose(text: str) -> str:
 def without_markup(text: str) -> str:
     """The first part of it: `text` without what the patterns match; marks and lines stay."""
     ascii_chars = _ascii(text)
-    for needles, pattern, replacement in _PATTERNS:
+    for needles, pattern, replacement, in_a_line in _PATTERNS:
         for needle in needles:  # not any(): a generator costs more than the search
             if needle in ascii_chars:
-                text = pattern.sub(replacement, text)
+                if in_a_line:
+                    text = _by_line(pattern, replacement, needles[0], needles[-1], text)
+                else:
+                    text = pattern.sub(replacement, text)
                 ascii_chars = _ascii(text)
                 break
     return text
+
+
+def _by_line(
+    pattern: re.Pattern[str], replacement: str, needle: str, other: str, text: str
+) -> str:
+    """The same as `pattern.sub(replacement, text)`, where one of the needles is in each match."""
+    return "\n".join(
+        [
+            pattern.sub(replacement, line) if needle in line or other in line else line
+            for line in text.split("\n")
+        ]
+    )
 
 
 def _ascii(text: str) -> str:

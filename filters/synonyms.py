@@ -35,28 +35,38 @@ LONGEST = 4  # characters of a word
 MOST_WEIGHT = 4.0
 TELLING = 1.0  # a word of this weight is evidence: e times rarer than if it were drawn
 _FIRST, _LAST = 0x4E00, 0x9FFF
-_BITS = 15  # of a character: _LAST - _FIRST + 1 < 2 ** 15
-_PAIR_BITS = 19
-# A state is a first character, or from _LONGER on what two characters and more begin: words by
-# their row, then what is none. A step has the key (state, character), whether it begins more, and
-# the state after it.
-_STATE_BITS = 17
-_LONGER = 1 << _BITS
+_BITS = 13  # of a character's number
+_STATE_BITS = 16
+_MOST_CELLS = 1 << 16
 
-Codes = npt.NDArray[np.int64]
-Steps = npt.NDArray[np.uint64]
+# A state is what two characters and more begin: words by their row, then what is none. A way is
+# a number of where it starts, whether it goes on, and the state where it ends.
+Codes = npt.NDArray[np.int16]
+Ways = npt.NDArray[np.uint32]
 
 
 class Synonyms(NamedTuple):
-    steps: Steps  # state, character after it and what comes of them, at their place or after it
+    """Words as a trie. Its first two characters stand in `cells`, where those of one first character
+    lie between those of others (a double array: Aoki 1989), for all of it to stay in the cache.
+    """
+
+    numbers: Codes  # of a character from _FIRST, simplified, that stands in a word: from 1
+    bases: npt.NDArray[np.int32]  # of a first character's number: plus the second's, the cell
+    cells: Ways  # ... from the first character
+    steps: npt.NDArray[np.uint64]  # state, character, then the way; at their place or after it
     weights: npt.NDArray[np.float32]  # of each row of `weights()`
-    pairs: npt.NDArray[np.uint64]  # a bit for the first two characters of each word
-    folded: npt.NDArray[np.int16]  # of a character from _FIRST: its number, simplified, from 1
+
+
+class _Pairs(NamedTuple):
+    """Of a text, those that begin words, as they come."""
+
+    places: npt.NDArray[np.int32]  # of their first characters
+    ways: Ways
 
 
 @functools.cache
 def weights() -> dict[str, float]:
-    """Of each word, sorted."""
+    """Of each word, the most frequent first."""
     rows = (line.split("\t") for line in COUNTS.read_text(encoding="utf-8").splitlines())
     counts = {word: int(count) for word, count in rows}
     others: dict[str, set[str]] = defaultdict(set)
@@ -65,7 +75,7 @@ def weights() -> dict[str, float]:
         for word in words:
             others[word].update(words)
     found = {}
-    for word in sorted(others):
+    for word in sorted(others, key=lambda word: (-counts[word], word)):
         share = counts[word] / sum(counts[other] for other in others[word])
         weight = -math.log(len(others[word]) * share)
         found[word] = min(max(weight, -MOST_WEIGHT), MOST_WEIGHT)
@@ -73,27 +83,49 @@ def weights() -> dict[str, float]:
 
 
 def _tables() -> tuple[npt.NDArray[np.generic], ...]:
-    folded = np.arange(1, _LAST - _FIRST + 2).astype(np.int16)
-    for traditional, simplified in TRADITIONAL_TO_SIMPLIFIED.items():
-        if _FIRST <= ord(traditional) <= _LAST and _FIRST <= ord(simplified) <= _LAST:
-            folded[ord(traditional) - _FIRST] = ord(simplified) - _FIRST + 1
-    pairs = np.zeros(1 << (_PAIR_BITS - 6), np.uint64)
-    listed = [tuple(int(folded[ord(char) - _FIRST]) for char in word) for word in weights()]
-    states = {codes: row for row, codes in enumerate(listed)}
-    begun = {codes[:size] for codes in listed for size in range(2, len(codes))}
-    for number, codes in enumerate(sorted(begun - states.keys()), len(listed)):
-        states[codes] = number
-    steps = np.zeros(1 << (2 * len(states)).bit_length(), np.uint64)
-    for codes, state in states.items():
-        bit = _pair(codes[0], codes[1])
-        pairs[bit >> 6] |= np.uint64(1 << (bit & 63))
-        before = states[codes[:-1]] + _LONGER if len(codes) > 2 else codes[0]
-        key = before << _BITS | codes[-1]
+    listed = list(weights())
+    number = {char: place for place, char in enumerate(sorted({*"".join(listed)}), 1)}
+    simplified = {chr(code): chr(code) for code in range(_FIRST, _LAST + 1)}
+    simplified |= TRADITIONAL_TO_SIMPLIFIED
+    numbers = [number.get(simplified[chr(code)], 0) for code in range(_FIRST, _LAST + 1)]
+    begun = {word[:size] for word in listed for size in range(2, len(word))}
+    states = {row: state for state, row in enumerate([*listed, *sorted(begun - {*listed})])}
+    seconds: dict[int, dict[int, int]] = defaultdict(dict)
+    num_steps = sum(len(row) > 2 for row in states)
+    steps = np.zeros(1 << (2 * num_steps).bit_length(), np.uint64)
+    for row, state in states.items():
+        goes_on = (row in begun) << _STATE_BITS | state
+        last = number[row[-1]]
+        if len(row) == 2:
+            seconds[number[row[0]]][last] = goes_on
+            continue
+        key = states[row[:-1]] << _BITS | last
         place = _place(key, len(steps))
         while steps[place]:
             place = (place + 1) % len(steps)
-        steps[place] = np.uint64((key << 1 | (codes in begun)) << _STATE_BITS | state)
-    return steps, np.array(list(weights().values()), np.float32), pairs, folded
+        steps[place] = np.uint64(key << (_STATE_BITS + 1) | goes_on)
+    bases, cells = _cells(seconds, len(number) + 1)
+    row_weights = np.array(list(weights().values()), np.float32)
+    return np.array(numbers, np.int16), bases, cells, steps, row_weights
+
+
+def _cells(
+    seconds: dict[int, dict[int, int]], num_chars: int
+) -> tuple[npt.NDArray[np.int32], Ways]:
+    """Each first character at the first base where its seconds find their cells free."""
+    bases = np.zeros(num_chars, np.int32)
+    cells = np.full(_MOST_CELLS, 0xFFFFFFFF, np.uint32)  # from no character
+    taken = np.zeros(_MOST_CELLS, np.bool_)
+    for first in sorted(seconds, key=lambda first: -len(seconds[first])):
+        blocked = np.zeros(_MOST_CELLS - num_chars, np.bool_)
+        for second in seconds[first]:
+            blocked |= taken[second : second + len(blocked)]
+        bases[first] = np.argmin(blocked)
+        assert not blocked[bases[first]]
+        for second, goes_on in seconds[first].items():
+            taken[bases[first] + second] = True
+            cells[bases[first] + second] = first << (_STATE_BITS + 1) | goes_on
+    return bases, cells[: bases.max() + num_chars].copy()
 
 
 @functools.cache
@@ -104,11 +136,6 @@ def synonyms() -> Synonyms:
 @inner_kernel
 def _place(key: int, size: int) -> int:
     return int(np.uint64(key) * HASH_PRIME >> np.uint64(32)) & (size - 1)
-
-
-@inner_kernel
-def _pair(first: int, second: int) -> int:
-    return (first * 0x9E3779B1 + second * 0x85EBCA6B >> 7) & ((1 << _PAIR_BITS) - 1)
 
 
 @kernel
@@ -130,33 +157,31 @@ def weigh_choices(
     for text in range(num_texts):
         if asked[text]:
             longest = max(longest, offsets[text + 1] - offsets[text])
-    codes = np.zeros(longest + LONGEST, np.int64)  # 0: no Han
+    codes = np.zeros(longest + LONGEST, np.int16)  # 0: of no word
+    pairs = _Pairs(np.empty(longest, np.int32), np.empty(longest, np.uint32))
     for text in range(num_texts):
         if not asked[text]:
             continue
-        length, num_han = _read(data, offsets[text], offsets[text + 1], table.folded, codes)
+        num_pairs, num_han = _read(data, offsets[text], offsets[text + 1], table, codes, pairs)
         for place in range(MOST):
             best[place] = 0
         total = 0.0
-        words = chars = at = 0
-        while at < length:
-            bit = _pair(codes[at], codes[at + 1])
-            if codes[at] == 0 or table.pairs[bit >> 6] >> np.uint64(bit & 63) & np.uint64(1) == 0:
-                at += 1
-                continue
-            size, row = _longest_word(table, codes, at)
-            if size == 0:
-                at += 1
-                continue
-            chars += size
-            at += size
-            if seen[row] == text:
-                continue
-            seen[row] = text
+        words = chars = free = 0
+        for pair in range(num_pairs):
+            place, way = pairs.places[pair], np.int64(pairs.ways[pair])
+            size, row = 2, way & ((1 << _STATE_BITS) - 1)
+            if way >> _STATE_BITS & 1:
+                size, row = _longest_word(table, codes, place, way)
+            # no branch: which words overlap, or stood before, cannot be predicted
+            taken = (place >= free) & (size > 0)
+            new = taken & (seen[row] != text)
+            free = place + size if taken else free
+            chars += size if taken else 0
+            seen[row] = text if taken else seen[row]
             weight = table.weights[row]
-            total += weight
-            words += 1
-            if weight >= TELLING and weight > best[MOST - 1]:
+            total += weight if new else np.float32(0)
+            words += new
+            if new & (weight >= TELLING) & (weight > best[MOST - 1]):
                 show_heaviest(shown[text], best, row, weight)
         sums[text] = total
         counts[text, 0], counts[text, 1], counts[text, 2] = words, chars, num_han
@@ -165,51 +190,57 @@ def weigh_choices(
 
 @inner_kernel
 def _read(
-    data: Bytes, at: int, end: int, folded: npt.NDArray[np.int16], codes: Codes
+    data: Bytes, at: int, end: int, table: Synonyms, codes: Codes, pairs: _Pairs
 ) -> tuple[int, int]:
-    """The Han of a text into `codes`, each row of other characters as one 0, and zeros behind."""
-    length = num_han = 0
+    """The Han of words of a text into `codes`, other characters as 0, zeros behind; where two in a
+    row begin words into `pairs`. How many pairs there are, and Han.
+    """
+    length = num_han = num_pairs = 0
+    before = np.uint64(0)
     while at < end:
-        lead = data[at]
+        here = np.uint64(at)  # no index may be negative: see kernels/hashing.py
+        lead = data[here]
+        number = np.uint64(0)
         if 0xE4 <= lead <= 0xE9:
-            code = (int(lead) & 15) << 12 | (int(data[at + 1]) & 63) << 6 | int(data[at + 2]) & 63
+            second, third = data[here + np.uint64(1)], data[here + np.uint64(2)]
+            code = int(lead & 0x0F) << 12 | int(second & 0x3F) << 6 | int(third & 0x3F)
             at += 3
             if code >= _FIRST:
-                codes[length] = folded[code - _FIRST]
-                length += 1
                 num_han += 1
-                continue
+                number = np.uint64(table.numbers[np.uint64(code - _FIRST)])
+                way = table.cells[np.uint64(table.bases[before]) + number]
+                pairs.places[np.uint64(num_pairs)] = length - 1
+                pairs.ways[np.uint64(num_pairs)] = way
+                num_pairs += way >> np.uint64(_STATE_BITS + 1) == before
         else:
             at += 1
-        if length > 0 and codes[length - 1] != 0:
-            codes[length] = 0
-            length += 1
+        codes[np.uint64(length)] = number
+        length += 1
+        before = number
     for place in range(length, length + LONGEST):
         codes[place] = 0
-    return length, num_han
+    return num_pairs, num_han
 
 
 @inner_kernel
-def _longest_word(table: Synonyms, codes: Codes, at: int) -> tuple[int, int]:
-    """Characters of the longest word that begins here, and its row; 0 where none does."""
+def _longest_word(table: Synonyms, codes: Codes, at: int, way: int) -> tuple[int, int]:
+    """Characters of the longest word that begins here, and its row; 0 where none does. `way` is
+    that of its first two.
+    """
     size = row = 0
-    state = codes[at]
     last = len(table.steps) - 1
-    for after in range(1, LONGEST):
-        if codes[at + after] == 0:
+    for after in range(2, LONGEST + 1):
+        state = way & ((1 << _STATE_BITS) - 1)
+        if state < len(table.weights):
+            size, row = after, state
+        if way >> _STATE_BITS & 1 == 0:  # nothing longer begins so: most words
             break
-        key = state << _BITS | codes[at + after]
+        key = state << _BITS | int(codes[at + after])
         place = _place(key, last + 1)
-        step = np.int64(table.steps[place])
-        while step != 0 and step >> (_STATE_BITS + 1) != key:
+        way = np.int64(table.steps[place])
+        while way != 0 and way >> (_STATE_BITS + 1) != key:
             place = (place + 1) & last
-            step = np.int64(table.steps[place])
-        if step == 0:
+            way = np.int64(table.steps[place])
+        if way == 0:
             break
-        found = int(step) & ((1 << _STATE_BITS) - 1)
-        if found < len(table.weights):
-            size, row = after + 1, found
-        if step >> _STATE_BITS & 1 == 0:  # nothing longer begins so: most words
-            break
-        state = _LONGER + found
     return size, row
