@@ -78,9 +78,7 @@ def without_markup(text: str) -> str:
     return text
 
 
-def _by_line(
-    pattern: re.Pattern[str], replacement: str, needle: str, other: str, text: str
-) -> str:
+def _by_line(pattern: re.Pattern[str], replacement: str, needle: str, other: str, text: str) -> str:
     """The same as `pattern.sub(replacement, text)`, where one of the needles is in each match."""
     return "\n".join(
         [

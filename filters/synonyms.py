@@ -46,8 +46,8 @@ Ways = npt.NDArray[np.uint32]
 
 
 class Synonyms(NamedTuple):
-    """Words as a trie. Its first two characters stand in `cells`, where those of one first character
-    lie between those of others (a double array: Aoki 1989), for all of it to stay in the cache.
+    """Words as a trie. What follows a first character stands in `cells`, between what follows
+    others (a double array: Aoki 1989), so that all of it stays in the cache.
     """
 
     numbers: Codes  # of a character from _FIRST, simplified, that stands in a word: from 1
