@@ -72,7 +72,7 @@ _ENDS = (0x3002, 0xFF01, 0xFF1F, 0x2026, 0xFF1B, 0x21, 0x3F)  # 。！？…；!
 def segment(data: Bytes, offsets: Offsets, classes: Bits) -> Segments:
     num_texts = len(offsets) - 1
     words, lines, paragraphs, counts, table = room(data, offsets)
-    han = np.full(NUM_HAN, -1, np.int64)
+    han = np.full(NUM_HAN, -1, np.int32)
     word = line = paragraph = first = distinct = 0
     for text in range(num_texts):
         begin, end = offsets[text], offsets[text + 1]
@@ -164,7 +164,6 @@ def segment(data: Bytes, offsets: Offsets, classes: Bits) -> Segments:
                         word,
                         word_chars,
                         han,
-                        text,
                         first,
                         distinct,
                     )

@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from filters.evidence import MOST
+from filters.names import longest
 from filters.text import words
-from filters.wordruns import Words, word_hash
+from filters.wordruns import Words, marked_words, word_hash
 from kernels.cache import kept_arrays
 from kernels.compile import inner_kernel, kernel
 
@@ -79,10 +80,8 @@ def count_stock(found: Words, languages: Numbers) -> tuple[Numbers, Numbers]:
     """
     counts = np.zeros((len(languages), len(KINDS)), np.int32)
     shown = np.full((len(languages), MOST), -1, np.int32)
-    largest = 0
-    for text in range(len(languages)):
-        largest = max(largest, found.starts[text + 1] - found.starts[text])
-    groups = np.empty(largest, np.int32)  # of each distinct word: its place in FIRSTS, or -1
+    groups = np.empty(longest(found.starts), np.int32)  # of each distinct word, in FIRSTS, or -1
+    places = np.empty(longest(found.offsets) + 1, np.int64)
     for text in range(len(languages)):
         if languages[text] < 0:
             continue
@@ -94,13 +93,13 @@ def count_stock(found: Words, languages: Numbers) -> tuple[Numbers, Numbers]:
                 place = np.searchsorted(FIRSTS, value)
                 if place < len(FIRSTS) and FIRSTS[place] == value:
                     groups[word - start] = place
-        at, end = found.offsets[text], found.offsets[text + 1]
-        num_shown = 0
-        while at < end:
-            group = groups[found.names[at]]
-            at += 1
-            if group < 0:
+        end = found.offsets[text + 1]
+        num_shown = free = 0  # words from `free` on stand in no phrase
+        for first in range(marked_words(found, text, groups, places)):
+            if places[first] < free:
                 continue
+            group = groups[found.names[places[first]]]
+            at = places[first] + 1
             if at < end:
                 second = found.vocabulary[start + found.names[at]] >> np.uint64(58)
                 if SECONDS[group] >> second & np.uint64(1) == 0:
@@ -115,7 +114,7 @@ def count_stock(found: Words, languages: Numbers) -> tuple[Numbers, Numbers]:
                     if is_new:
                         shown[text, num_shown] = row
                         num_shown += 1
-                    at += ROWS[row, 2] - 1
+                    free = at + ROWS[row, 2] - 1
                     break
     return counts, shown
 

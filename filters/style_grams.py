@@ -17,8 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from filters.evidence import MOST
+from filters.names import longest
 from filters.text import words
-from filters.wordruns import Words, word_hash
+from filters.wordruns import Words, marked_words, word_hash
 from kernels.cache import kept_arrays
 from kernels.compile import inner_kernel, kernel
 from kernels.han import SIMPLIFIED, TRADITIONAL_TO_SIMPLIFIED
@@ -131,36 +132,31 @@ def weigh_style(
     """
     sums = np.zeros(len(languages), np.float64)
     shown = np.full((len(languages), MOST), -1, np.int32)
-    largest = 0
-    for text in range(len(languages)):
-        largest = max(largest, found.starts[text + 1] - found.starts[text])
-    tokens = np.empty(largest, np.int32)  # of each distinct word, or -1
+    tokens = np.empty(longest(found.starts), np.int32)  # of each distinct word, or -1
+    states = np.empty(len(tokens), np.int32)  # ... after it at the start of a row, or -1
+    places = np.empty(longest(found.offsets) + 1, np.int64)
     best = np.zeros(MOST, np.float32)
     for text in range(len(languages)):
         if languages[text] < 0:
             continue
         start = found.starts[text]
+        firsts = trie.firsts[languages[text]]
         for word in range(start, found.starts[text + 1]):
             value = found.vocabulary[word]
-            tokens[word - start] = -1
+            tokens[word - start] = states[word - start] = -1
             if trie.is_word[value & np.uint64(0xFFFF)]:
                 at = np.searchsorted(trie.hashes, value)
                 if at < len(trie.hashes) and trie.hashes[at] == value:
                     tokens[word - start] = trie.tokens[at]
+                    states[word - start] = firsts[trie.tokens[at]]
         for place in range(MOST):
             best[place] = 0
-        firsts = trie.firsts[languages[text]]
         end = found.offsets[text + 1]
         total = 0.0
-        for at in range(found.offsets[text], end):
-            token = tokens[found.names[at]]
-            if token < 0:
-                continue
-            state = firsts[token]
-            if state < 0:
-                continue
+        for place in range(marked_words(found, text, states, places)):
+            state = states[found.names[places[place]]]
             total += trie.weights[state]
-            after = at + 1
+            after = places[place] + 1
             while after < end:
                 token = tokens[found.names[after]]
                 if token < 0 or trie.follow[state] >> np.uint64(token & 63) & np.uint64(1) == 0:

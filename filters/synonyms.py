@@ -168,7 +168,7 @@ def weigh_choices(
         total = 0.0
         words = chars = free = 0
         for pair in range(num_pairs):
-            place, way = pairs.places[pair], np.int64(pairs.ways[pair])
+            place, way = int(pairs.places[pair]), int(np.int64(pairs.ways[pair]))
             size, row = 2, way & ((1 << _STATE_BITS) - 1)
             if way >> _STATE_BITS & 1:
                 size, row = _longest_word(table, codes, place, way)
@@ -179,7 +179,7 @@ def weigh_choices(
             chars += size if taken else 0
             seen[row] = text if taken else seen[row]
             weight = table.weights[row]
-            total += weight if new else np.float32(0)
+            total += float(weight) if new else 0.0
             words += new
             if new & (weight >= TELLING) & (weight > best[MOST - 1]):
                 show_heaviest(shown[text], best, row, weight)
@@ -237,10 +237,10 @@ def _longest_word(table: Synonyms, codes: Codes, at: int, way: int) -> tuple[int
             break
         key = state << _BITS | int(codes[at + after])
         place = _place(key, last + 1)
-        way = np.int64(table.steps[place])
+        way = int(np.int64(table.steps[place]))
         while way != 0 and way >> (_STATE_BITS + 1) != key:
             place = (place + 1) & last
-            way = np.int64(table.steps[place])
+            way = int(np.int64(table.steps[place]))
         if way == 0:
             break
     return size, row

@@ -86,13 +86,12 @@ def han_run(
     words: Words,
     word: int,
     word_chars: int,
-    names: Offsets,
-    text: int,
+    names: Positions,
     first: int,
     count: int,
 ) -> tuple[int, int, int]:
-    """Han of the basic block, while no mark follows. `names` has a place for each of them: the
-    text in which it stood last, and its name there. No hash is made of one that stood before.
+    """Han of the basic block, while no mark follows. `names` has a place for each of them: where
+    it stands in the vocabulary, from `first` on if in this text. No hash is made of one that did.
 
     Returns: where it stopped, the next word's number, distinct words.
     """
@@ -111,10 +110,10 @@ def han_run(
             if classes[np.uint64(code)] & MARK:
                 break
         code = int(lead & 0x0F) << 12 | int(second & 0x3F) << 6 | int(third & 0x3F)
-        name = names[np.uint64(code - FIRST_HAN)] - (text << 32)
+        name = names[np.uint64(code - FIRST_HAN)] - first
         if name < 0:
             name = count
-            names[np.uint64(code - FIRST_HAN)] = (text << 32) + name
+            names[np.uint64(code - FIRST_HAN)] = first + name
             chunk = np.uint64(lead) | np.uint64(second) << np.uint64(8)
             chunk |= np.uint64(third) << np.uint64(16)
             words.vocabulary[first + count] = mix(mix(HASH_START, chunk), np.uint64(3))
@@ -125,6 +124,18 @@ def han_run(
         word += 1
         at = after
     return at, word, count
+
+
+@inner_kernel
+def marked_words(found: Words, text: int, marks: Positions, places: Offsets) -> int:
+    """Into `places` the words of a text that have a mark from 0 on, by their place in its
+    vocabulary: how many. No branch: which words do cannot be predicted.
+    """
+    count = 0
+    for word in range(found.offsets[text], found.offsets[text + 1]):
+        places[np.uint64(count)] = word
+        count += marks[np.uint64(found.names[np.uint64(word)])] >= 0
+    return count
 
 
 @kernel
