@@ -43,6 +43,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "export": ("mixtures.interchange.export:main", "tokens and windows for other trainers"),
     "train": ("trainer.commands:train", "train a model on a mixture"),
     "windows": ("trainer.seen:main", "the documents of a step, and the steps of a document"),
+    "model": ("trainer.interchange.commands:main", "to transformers, and from it, with a proof"),
     "evaluate": ("trainer.commands:evaluate", "bits per byte of the held-out sets"),
     "ablate": ("trainer.ablation.commands:ablate", "which data is better, and how sure is that"),
     "freeze": ("mixtures.freeze_commands:freeze", "one file that says what a corpus or mixture is"),

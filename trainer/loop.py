@@ -34,6 +34,7 @@ from pipeline.files import write_json
 from trainer import checkpoint, saved, skipped
 from trainer.cloze import Cloze, answers_of, encode_tasks, keep_answers
 from trainer.evaluate import answer, score, scores_of
+from trainer.interchange.weights import load_into
 from trainer.items import Items, heldout_sets, tokenize
 from trainer.metrics import Progress, append_log, continue_log, progress_text
 from trainer.model import Decoder, initialize, num_parameters
@@ -159,7 +160,10 @@ def _tell_of_rounding(run: RunSettings, plan: Plan, progress: Progress) -> None:
 def build_model(run: RunSettings, vocab_size: int, world: World) -> Decoder:
     """The model with its initial weights, on the device, sharded when there are several ranks."""
     model = Decoder(run.model.shape, vocab_size)
-    initialize(model, run.seed)
+    if run.initial is None:
+        initialize(model, run.seed)
+    else:
+        load_into(model, Path(run.initial))
     model.to(world.device)
     if run.compile:
         for layer in model.layers.values():

@@ -17,7 +17,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from pipeline.amounts import Amount, NumBytes, amount
-from pipeline.config import ConfigError, Settings, check, load
+from pipeline.config import ConfigError, Settings, check, checked, read
+from trainer.interchange.llama import shape_in
 from trainer.shapes import PRESETS, Shape
 
 Tokens = Annotated[Amount, Field(ge=1)]
@@ -101,6 +102,9 @@ class RunSettings(Settings):
     mixture: str  # path of mixture.yaml, relative to this file
     output: str | None = None  # folder of the run; default: runs/<name of the yaml file>
     model: Annotated[Model, BeforeValidator(preset)]
+    # A Llama or Qwen to go on from, in place of `model` and of weights by `seed`: a folder with
+    # config.json and safetensors, relative to this file
+    initial: str | None = None
     tokens: Tokens  # length of the run
     batch_tokens: Tokens = 16_384  # of one step over all processes, in whole windows (at least 1)
     micro_batch: int = Field(8, ge=1)  # windows of one forward pass of one process
@@ -150,7 +154,7 @@ def load_run(path: str | Path, changes: dict[str, Any] | None = None) -> RunSett
         ConfigError: a key or value that cannot be used.
     """
     path = Path(path)
-    run = load(path, RunSettings)
+    run = checked(_with_shape(read(path), path), RunSettings, path)
     if changes:
         raw = run.model_dump(mode="json")
         for key, value in changes.items():
@@ -161,11 +165,25 @@ def load_run(path: str | Path, changes: dict[str, Any] | None = None) -> RunSett
         update={
             "mixture": str(base / run.mixture),
             "output": str(base / (run.output or f"runs/{path.stem}")),
+            "initial": None if run.initial is None else str(base / run.initial),
             "evaluate": run.evaluate.model_copy(
                 update={"tasks": tuple(str(base / task) for task in run.evaluate.tasks)}
             ),
         }
     )
+
+
+def _with_shape(raw: dict[str, Any], path: Path) -> dict[str, Any]:
+    """The keys of run.yaml with `model` as the weights in `initial` have it."""
+    folder = raw.get("initial")
+    if not isinstance(folder, str):
+        return raw
+    shape = asdict(shape_in(path.resolve().parent / folder))
+    if raw.get("model", shape) != shape:
+        raise ConfigError(
+            f"{path}: key `model`: `initial: {folder}` says what the model is; leave `model` out"
+        )
+    return {**raw, "model": shape}
 
 
 def _set(raw: dict[str, Any], key: str, value: Any) -> None:

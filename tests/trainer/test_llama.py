@@ -12,9 +12,9 @@ import pytest
 import torch
 
 from pipeline.config import ConfigError
-from trainer.interchange.llama import config_of, name_there, shape_of
+from trainer.interchange.llama import config_of, name_there, shape_in, shape_of
 from trainer.interchange.proof import prove, their_model
-from trainer.interchange.weights import left_over, load_into, shape_in
+from trainer.interchange.weights import left_over, load_into
 from trainer.model import Decoder, initialize
 from trainer.shapes import Shape
 

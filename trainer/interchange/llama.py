@@ -6,11 +6,13 @@
 
 The rotary angles have the same layout on both sides (halves, not pairs), so no weight is permuted.
 What a config says that a Decoder does not compute is refused by name: a converted model can pass
-every check of keys and shapes with logits that are 38 % off (open-instruct #1839).
+every check of keys and shapes with logits that are 38 % off (open-instruct #1839). No torch here.
 """
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 from pipeline.config import ConfigError
@@ -101,6 +103,30 @@ def _rope_of(shape: Shape) -> dict[str, Any]:
         "high_freq_factor": 4.0,
         "original_max_position_embeddings": shape.rope_trained,
     }
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """config.json of a folder.
+
+    Raises:
+        ConfigError: no such folder or file, or not JSON.
+    """
+    path = folder / "config.json"
+    try:
+        config: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(
+            f"{path}: no such file; expected a folder as transformers saves it, with config.json, "
+            "safetensors and tokenizer.json"
+        ) from None
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ConfigError(f"{path}: not JSON: {error}") from None
+    return config
+
+
+def shape_in(folder: Path) -> Shape:
+    """The shape of the model in a folder; see shape_of for what is refused."""
+    return shape_of(read_config(folder), str(folder / "config.json"))
 
 
 def shape_of(config: dict[str, Any], where: str) -> Shape:

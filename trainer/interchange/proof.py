@@ -20,8 +20,6 @@ from pipeline.config import ConfigError
 from trainer.attention import Scope
 from trainer.interchange.weights import MISSING
 
-TOLERANCE = 1e-3  # largest difference of two logits, fp32; sums in another order make some 1e-5
-
 
 @dataclass(frozen=True)
 class Proof:

@@ -12,36 +12,11 @@ import torch
 from torch import Tensor, nn
 
 from pipeline.config import ConfigError
-from trainer.interchange.llama import name_there, shape_of
-from trainer.shapes import Shape
+from trainer.interchange.llama import name_there
 
 INDEX = "model.safetensors.index.json"
 SINGLE = "model.safetensors"
 MISSING = "`pip install 'assay[hf]'` brings transformers and safetensors, which this needs"
-
-
-def read_config(folder: Path) -> dict[str, Any]:
-    """config.json of a folder.
-
-    Raises:
-        ConfigError: no such folder or file, or not JSON.
-    """
-    path = folder / "config.json"
-    try:
-        config: dict[str, Any] = json.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        raise ConfigError(
-            f"{path}: no such file; expected a folder as transformers saves it, with config.json, "
-            "safetensors and tokenizer.json"
-        ) from None
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise ConfigError(f"{path}: not JSON: {error}") from None
-    return config
-
-
-def shape_in(folder: Path) -> Shape:
-    """The shape of the model in a folder; see llama.shape_of for what is refused."""
-    return shape_of(read_config(folder), str(folder / "config.json"))
 
 
 def load_into(model: nn.Module, folder: Path) -> None:
