@@ -31,7 +31,8 @@ from lm_eval.models.huggingface import HFLM
 from lm_eval.tasks import TaskManager
 folder, bos, *files = sys.argv[1:]
 import os, yaml
-model = HFLM(pretrained=folder, dtype="float32", device="cpu", batch_size=4, add_bos_token=bos == "1")
+options = {"dtype": "float32", "device": "cpu", "batch_size": 4}
+model = HFLM(pretrained=folder, add_bos_token=bos == "1", **options)
 tasks = []
 for file in files:
     os.chdir(os.path.dirname(file))  # their paths are relative to where one stands
