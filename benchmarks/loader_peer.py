@@ -44,7 +44,13 @@ def ours(folder: Path) -> Iterator[Any]:
 
     loader = Loader(pickle.loads((folder / "plan.pickle").read_bytes()))  # ours
     for at in range(0, len(loader) - BATCH + 1, BATCH):
-        yield loader.batch(at, BATCH).tokens
+        yield loader.batch(at, BATCH)
+
+
+def documents(folder: Path) -> Iterator[Any]:
+    """Ours, and where documents begin, which no other one gives."""
+    for batch in ours(folder):
+        yield batch, batch.documents
 
 
 def build_streaming(folder: Path, out: Path) -> None:
@@ -122,8 +128,10 @@ def datasets(out: Path) -> Iterator[Any]:
 
 BUILD = {"streaming": build_streaming, "litdata": build_litdata, "datasets": build_datasets}
 READ = {
-    "ours": ours, "gather": gather, "streaming": streaming, "litdata": litdata, "datasets": datasets
+    "ours": ours, "documents": documents, "gather": gather, "streaming": streaming,
+    "litdata": litdata, "datasets": datasets,
 }  # fmt: skip
+HERE = {"ours": "mixtures.loader", "documents": "mixtures.loader", "gather": "numpy"}  # and imports
 
 
 def without_torchvision() -> None:
@@ -147,7 +155,7 @@ def megabytes() -> int:
 
 
 def read(name: str, place: Path, seconds: float) -> dict[str, float]:
-    __import__({"ours": "mixtures.loader", "gather": "numpy"}.get(name, name))
+    __import__(HERE.get(name, name))
     began = time.perf_counter()
     batches = READ[name](place)
     next(batches)
@@ -179,6 +187,6 @@ if __name__ == "__main__":
     if what == "build":
         BUILD[peer](folder, folder / peer)
     else:
-        found = read(peer, folder if peer in ("ours", "gather") else folder / peer, seconds)
+        found = read(peer, folder if peer in HERE else folder / peer, seconds)
         print(json.dumps(found), flush=True)
     os._exit(0)  # threads of a peer may go on

@@ -2,10 +2,11 @@
 
     python benchmarks/loader_peers.py [--tokens N] [--seconds S] [--rounds N] [--peers NAME ...]
 
-One process, batches of 8 windows of 2,048 as int64, shuffled. Each figure is the median of
-alternating rounds, each in a fresh process; `cold` drops the pages of the files first
-(posix_fadvise). Peers get environments of their own at the first call (pip, 2 GB; BENCH_PEERS names
-a folder that has them). Then, of ours alone: a first batch from 10,000 shards, and at step 1e6.
+One process, batches of 8 windows of 2,048 as int64, shuffled; `documents` is ours with the borders
+of documents. Each figure is the median of alternating rounds, each in a fresh process; `cold` drops
+the pages of the files first (posix_fadvise). Peers get environments of their own at the first call
+(pip, 2 GB; BENCH_PEERS names a folder that has them). Then, of ours alone: a first batch from
+10,000 shards, and at step 1e6; memory over two epochs of them.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 from environments import environment
-from loader_peer import BATCH, LENGTH
+from loader_peer import BATCH, HERE, LENGTH, megabytes
 
 from mixtures.loader import Loader
 from mixtures.packed import Packed, Packing
@@ -54,13 +55,27 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         make(folder, options.tokens)
-        pythons = {"ours": sys.executable, "gather": sys.executable}
+        pythons = dict.fromkeys(HERE, sys.executable)
         for peer in options.peers:
             pythons[peer] = environment(PEERS[peer], REQUIREMENTS[PEERS[peer]])
             call(pythons[peer], "build", peer, folder)
         compare(pythons, folder, options.rounds, options.seconds)
-        first_batches(folder)
+        plans = {
+            "few": pickle.loads((folder / "plan.pickle").read_bytes()),  # ours
+            f"{SHARDS:,}": many_parts(folder),
+        }
+        first_batches(plans)
+        memory(plans)
     return 0
+
+
+def against_gather(num_bytes: int, folder: Path) -> None:
+    """Of `benchmarks/run.py`: ours and the plain gather."""
+    folder = folder / "loader_peers"
+    folder.mkdir()
+    make(folder, 4_000_000 + 2 * num_bytes)
+    rounds, seconds = (3, 3.0) if num_bytes > 4_000_000 else (1, 0.5)
+    compare(dict.fromkeys(HERE, sys.executable), folder, rounds, seconds)
 
 
 def compare(pythons: dict[str, str], folder: Path, rounds: int, seconds: float) -> None:
@@ -89,7 +104,9 @@ def median(rows: list[dict[str, float]], name: str) -> float:
 
 
 def call(python: str, what: str, peer: str, folder: Path, seconds: float = 0) -> dict[str, float]:
-    environ = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(folder / "hf")}
+    own = folder / "tmp" / peer  # litdata and streaming keep things beside their data
+    own.mkdir(parents=True, exist_ok=True)
+    environ = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(own), "TMPDIR": str(own)}
     if python != sys.executable:
         environ.pop("PYTHONPATH", None)
     command = [python, SCRIPT, what, peer, str(folder), str(seconds)]
@@ -155,19 +172,20 @@ def plan_of(folder: Path, windows: tuple[int, ...]) -> Plan:
     )  # fmt: skip
 
 
-def first_batches(folder: Path) -> None:
-    """Seconds of a first batch, from few and from many shards, at the first step and at a late one:
-    the least of five new loaders, in turn."""
+def many_parts(folder: Path) -> Plan:
+    """A plan of SHARDS parts of 16 windows."""
     many = folder / "many"
     many.mkdir()
     one = many / part_name(0, "arrow")
     write_part(one, np.fromfile(folder / "tokens.bin", np.uint16), range(16))
     for number in range(1, SHARDS):
         shutil.copyfile(one, many / part_name(number, "arrow"))
-    plans = {
-        "few": pickle.loads((folder / "plan.pickle").read_bytes()),  # ours
-        f"{SHARDS:,}": plan_of(many, (16,) * SHARDS),
-    }
+    return plan_of(many, (16,) * SHARDS)
+
+
+def first_batches(plans: dict[str, Plan]) -> None:
+    """Seconds of a first batch, from few and from many shards, at the first step and at a late one:
+    the least of five new loaders, in turn."""
     print(f"\nfirst batch of a new loader, load {os.getloadavg()[0]:.0f}")
     for name, plan in plans.items():
         seconds: dict[int, list[float]] = {0: [], STEP: []}
@@ -181,6 +199,21 @@ def first_batches(folder: Path) -> None:
             for step, taken in seconds.items()
         )
         print(f"  {name} shards: {told}", flush=True)
+
+
+def memory(plans: dict[str, Plan]) -> None:
+    """MB of the process's own before, and after a tenth, half and all of an epoch, and of two."""
+    print("\nmemory")
+    for name, plan in plans.items():
+        loader, epoch = Loader(plan), plan.sources[0].num_windows
+        ends = [epoch // 10, epoch // 2, epoch, 2 * epoch]
+        told, begin = [megabytes()], 0
+        for end in ends:
+            for at in range(begin, end - BATCH + 1, BATCH):
+                loader.batch(at, BATCH)
+            told.append(megabytes())
+            begin = end
+        print(f"  {name} shards: {', '.join(map(str, told))} MB", flush=True)
 
 
 if __name__ == "__main__":

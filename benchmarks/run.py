@@ -1,7 +1,7 @@
 """Figures of this machine: `make bench`, or a part of it by name.
 
     python benchmarks/run.py [--smoke] [kernels] [signals] [extraction] [cut] [road] [loader]
-                             [packing] [mixtures] [dedup]
+                             [gather] [packing] [mixtures] [dedup]
 
 Text: $ASSAY_CORPUS (a folder with *-en.jsonl.gz, *-zh.jsonl.gz and *.warc.gz) where it is set, else
 the data of the quickstart. Compare by CPU second: wall time moves with the neighbours.
@@ -33,6 +33,7 @@ BENCHMARKS: dict[str, str] = {
     "cut": "cut:cut",
     "road": "road:road",
     "loader": "loader:loader",
+    "gather": "loader_peers:against_gather",
     "packing": "packing:packing",
     "mixtures": "mixture_error:main",
     "dedup": "dedup_scale:scale",

@@ -41,11 +41,9 @@ def divided(row: Row, forgotten: frozenset[bytes]) -> tuple[np.ndarray, np.ndarr
 def numbered(starts: Sequence[np.ndarray], width: int) -> np.ndarray:
     """int32 [windows, width]: the number of the document at each place of a window, where `starts`
     are the beginnings of those of each."""
-    counts = np.array(list(map(len, starts)))
-    ends = np.cumsum(counts)
-    begins = np.concatenate(starts)
-    behind = np.append(begins[1:], 0)
-    behind[ends - 1] = width
-    numbers = np.arange(len(begins), dtype=np.int32) - (ends - counts).repeat(counts)
-    everywhere: np.ndarray = numbers.astype(np.int32).repeat(behind - begins)
-    return everywhere.reshape(len(starts), width)
+    end = np.array([width], np.int32)
+    begins = np.concatenate([piece for begins in starts for piece in (begins, end)])
+    lengths = np.maximum(begins[1:] - begins[:-1], 0)  # 0 behind the end of a window
+    upwards = np.arange(max(map(len, starts)) + 1, dtype=np.int32)
+    numbers = np.concatenate([upwards[: len(begins) + 1] for begins in starts])
+    return numbers[:-1].repeat(lengths).reshape(len(starts), width)

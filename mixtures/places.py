@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from itertools import chain
 
 import numpy as np
 
@@ -54,12 +55,14 @@ class Places:
         return Place(*found[:, begin : begin + count])
 
     def rows(self, position: int, count: int) -> list[tuple[int, int, int]]:
-        """(source, part, window) of each: a list gives a few in a tenth of the time of arrays."""
+        """(source, part, window) of each: lists give a few in a tenth of the time of arrays."""
         numbers, begin = self._blocks(position, count)
-        if len(numbers) == 1:
-            return self._listed(numbers[0])[begin : begin + count]
-        listed = [row for number in numbers for row in self._listed(number)]
-        return listed[begin : begin + count]
+        columns = self._listed(numbers[0])
+        if len(numbers) > 1:
+            blocks = zip(*map(self._listed, numbers), strict=True)
+            columns = [list(chain.from_iterable(block)) for block in blocks]
+        source, _, part, window = (column[begin : begin + count] for column in columns)
+        return list(zip(source, part, window, strict=True))
 
     def _blocks(self, position: int, count: int) -> tuple[range, int]:
         """The blocks that these positions are in, and where in them the first one is."""
@@ -92,9 +95,9 @@ def _located(plan: Plan, block: int) -> np.ndarray:
     return np.stack([source, epoch, part, window])
 
 
-def _listed(block: Callable[[int], np.ndarray], number: int) -> list[tuple[int, int, int]]:
-    source, _, part, window = block(number).tolist()
-    return list(zip(source, part, window, strict=True))
+def _listed(block: Callable[[int], np.ndarray], number: int) -> list[list[int]]:
+    columns: list[list[int]] = block(number).tolist()
+    return columns
 
 
 def coming(plan: Plan, position: int) -> tuple[list[PartOf], list[PartOf]]:
