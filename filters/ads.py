@@ -14,7 +14,7 @@ and only kinds that come together make the score: over all PAIRS of kinds
 of which the weight is 1, but FACT_WEIGHT where one of the two is a fact that a timetable states too
 (contact, price), and 0 where both are. A text with fewer than MIN_DIFFERENT different phrases and
 kinds of numbers, and no stuffing, has at most TOO_FEW, below the recommended .2: it asks a price.
-What the numbers were fitted on, and how often they are wrong: docs/filters.md.
+What the numbers were fitted on, and how often they are wrong: docs/advertising.md.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ of their distinct phrases, s = w / (w + 2), so that one phrase alone is a third.
     score = 1 - product of (1 - s)
 
 What is not seen: characters replaced by images (the text has none), and spinning (伪原创): see
-docs/filters.md.
+docs/advertising.md.
 """
 
 from __future__ import annotations

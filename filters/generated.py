@@ -4,7 +4,7 @@
 (filters/words/generated.tsv), rows of one to three words that machines write more often
 (filters/style_grams.py), evenness of paragraphs and sentences (filters/page_shape.py), and how
 plain the words are. No language model reads the text, so a carefully edited page passes and a
-formal writer may not: docs/filters.md says how many, by genre. A short text tells little: below
+formal writer may not: docs/generated.md says how many, by genre. A short text tells little: below
 SOME_WORDS its score falls with its length, and below MIN_DIFFERENT phrases, however often they
 stand, it stays below .5. What a chat leaves behind (`As an AI language model`, 作为一个AI) is
 near-certain, and gives at least LEFTOVER.

@@ -9,7 +9,7 @@ words of a text that have others of their meaning,
 
 so a short text is taken for a usual one. Where under LEAST_SHARE of the Han stand in such words the
 text is no modern prose (poems, old books, names in a list), and the score is 0. What it finds, and
-what not: docs/filters.md.
+what not: docs/advertising.md.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ or one of biology, sport, finance, music, history, or stands in clean text (benc
 has the rate); it is a hit only within NEAR bytes of one of its category that is `severe` or
 `alone`. `ordinary` is never part of a hit.
 
-Insults without a listed word are not found: see docs/filters.md.
+Insults without a listed word are not found: see docs/unsafe.md.
 """
 
 from __future__ import annotations

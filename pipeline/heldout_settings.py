@@ -102,7 +102,7 @@ class Decontaminate(Settings):
         default_factory=dict
     )
     # Length of n-grams: Llama 3 and Tülu 3 (2024) take 8 words, GPT-3 (2020) took 13. Of Han
-    # characters and kana 10, by measurement: docs/filters.md
+    # characters and kana 10, by measurement: docs/decontamination.md
     words: int = Field(8, ge=3, le=100)
     characters: int = Field(10, ge=3, le=100)
     # Of an item's words, or its question's, in one place: then it is found. Half of an item is

@@ -98,14 +98,14 @@ class CorpusSettings(Settings):
     lists: dict[str, str] = Field(default_factory=dict)
     # Groups `<name>_faithful`: datatrove 0.10.1's numbers to the bit, and 200 times as slow
     faithful: tuple[Literal["gopher", "c4", "fineweb"], ...] = ()
-    # Evaluation sets: signal group and edits `contamination`; docs/filters.md, Decontamination
+    # Evaluation sets: signal group and edits `contamination`; docs/decontamination.md
     decontaminate: Decontaminate = Decontaminate()
     # Lines and paragraphs that stand in several documents: names, as in [site_lines], or each with
     # settings of its own; docs/dedup.md, Lines and paragraphs
     across: Annotated[Across, BeforeValidator(across_named)] = Across()
     # Table, edits and signal group `substrings`; docs/dedup.md
     substrings: Substrings = Substrings()
-    urls: Urls = Urls()  # signal group `urls`, where it names lists; docs/filters.md, Addresses
+    urls: Urls = Urls()  # signal group `urls`, where it names lists; docs/addresses.md
     extractor: Extractor = "resiliparse"
     hard: tuple[Literal["empty", "not_text"], ...] = ("empty", "not_text")  # dropped at ingest
     shard_bytes: NumBytes = Field(32_000_000, ge=1_000)  # text of one shard, about; also 32MB

@@ -11,7 +11,7 @@ carried over; where it cannot be, the rule is `off`, with the reason. Where a re
 the corrected rule stands here, and `correction` says what was wrong.
 
 What a recipe does beside such rules (lists of addresses and words, language models, edits) is in
-LEFT_OUT. docs/filters.md shows all of it as a table.
+LEFT_OUT. docs/presets.md shows all of it as a table.
 """
 
 from __future__ import annotations

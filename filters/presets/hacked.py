@@ -12,7 +12,7 @@ from __future__ import annotations
 from filters.presets.clean import CUTS, LANGUAGES
 from filters.presets.rules import Rule, below
 
-RANDOM_FROM = 0.5  # 5.5 bits a pair: docs/filters.md, Hosts
+RANDOM_FROM = 0.5  # 5.5 bits a pair: docs/addresses.md, Hosts
 PORNOGRAPHY = 0.5  # several phrases, eight in 1,000 words
 _ADS, _UNSAFE = CUTS["ads.score"][0], CUTS["unsafe.score"][0]
 _RANDOM = f"hosts.random_label >= {RANDOM_FROM}"
@@ -20,7 +20,7 @@ _SOLD = "greatest(unsafe.gambling, unsafe.pornography, unsafe.fraud)"
 
 
 def _rule(signal: str, cut: float, where: str, reason: str) -> Rule:
-    bound = below(cut, "docs/filters.md, Hosts")
+    bound = below(cut, "docs/addresses.md, Hosts")
     return Rule(signal, dict.fromkeys(LANGUAGES, bound), where=where, reason=reason)
 
 

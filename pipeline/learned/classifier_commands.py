@@ -71,7 +71,7 @@ def main(argv: list[str]) -> int:
         epilog=TRAIN,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    verb.add_argument("settings", type=Path, help="quality.yaml: docs/filters.md, Learned quality")
+    verb.add_argument("settings", type=Path, help="quality.yaml: docs/learned.md")
     verb.set_defaults(run=_train)
     verb = verbs.add_parser("edges", help="fit its percentiles on a corpus, once")
     verb.add_argument("model", type=Path, help="quality.bin")

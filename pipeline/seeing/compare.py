@@ -30,7 +30,7 @@ ALARM_ERRORS = 4.0  # of 60 signals in two languages, chance alone gives one in 
 PERCENTILE = ".percentile"
 FLAGGED = "flagged."  # shares of these are rare
 # Of the documents of a source: a change that is told, of what is kept or passes, and of what a
-# detector flags. That is rare: `ads` flags 0 to 4 % of human sources (docs/filters.md).
+# detector flags. That is rare: `ads` flags 0 to 4 % of human sources (docs/advertising.md).
 MOVED_SHARE, MOVED_FLAGGED = 0.05, 0.02
 BY = {"language": "lang", "source": "source"}  # what drift is told by -> its column
 Place = tuple[str, str, str]  # by what, its name, signal

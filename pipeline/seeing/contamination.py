@@ -17,7 +17,7 @@ from pipeline.unmeasured import told
 
 SHOWN = 8  # items of a set
 # Of the documents of a source that one set may hit: of 24,438 documents that cannot hold them 800
-# items hit one (docs/filters.md), and no source is a hundredth evaluation.
+# items hit one (docs/decontamination.md), and no source is a hundredth evaluation.
 ALARM_SHARE = 0.01
 ALARM_DOCUMENTS = 5  # at least
 

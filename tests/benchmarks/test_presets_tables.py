@@ -1,4 +1,4 @@
-"""What docs/filters.md says of the presets is what they are."""
+"""What docs/presets.md and docs/signals.md say is what the code has."""
 
 from __future__ import annotations
 
@@ -25,3 +25,11 @@ def test_the_docs_show_the_rules_and_what_six_documents_get() -> None:
     assert renewed == text, "python benchmarks/presets.py --write"
     with pytest.raises(ValueError, match="stand there 0 times"):
         presets.replaced("no marks", "recipes", iter([]))
+
+
+@pytest.mark.usefixtures("modules")
+def test_the_docs_show_every_signal() -> None:
+    import signal_tables
+
+    text = signal_tables.DOCS.read_text(encoding="utf-8")
+    assert text == signal_tables.page(), "python benchmarks/signal_tables.py --write"
