@@ -77,7 +77,7 @@ def mix(argv: list[str]) -> int:
     print("\n".join(shown(plan, selection)))
     if mixture.not_in and mixture.unique in ("contained", "semantic"):
         print(f"`not_in` was asked for near copies alone, not for what is {SAID[mixture.unique]}")
-    for line in _seen_before(plan) if plan.phases and not options.dry_run else ():
+    for line in _seen_before(plan) if len(plan.phases) > 1 and not options.dry_run else ():
         print(line)
     done = "packed, and as written:" if options.verify else "packed:"
     print("nothing packed (--dry-run)" if options.dry_run else done)
@@ -128,13 +128,13 @@ def shown(plan: Plan, selection: Selection) -> Iterator[str]:
     yield (
         f"{plan.tokens:,} tokens = {counted(plan.num_windows, 'window')} of "
         f"{plan.sequence_length:,}; shares are of tokens, exact to one window at every point of a "
-        f"{'phase, by periods' if plan.phases else 'period'} of {periods}"
+        f"{'stretch, by periods' if len(plan.schedule.periods) > 1 else 'period'} of {periods}"
     )
     yield ""
     yield from table(list(shares_shown.shares(plan)))
     yield from shares_shown.notes(plan)
     yield ""
-    if plan.phases:
+    if len(plan.phases) > 1:
         yield from table(list(_phases(plan)))
         yield ""
     yield f"plan {plan.fingerprint}"

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from mixtures.loader import Loader
 from mixtures.packed import PADDED
-from mixtures.plan import parts_read
+from mixtures.parts_read import parts_read
 from pipeline import schema
 
 POSITIONS = 65_536  # looked at together

@@ -8,7 +8,7 @@ where a shorter one stopped (continuing.py: also one with other weights from the
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -20,13 +20,13 @@ import xxhash
 from mixtures import weighing
 from mixtures.edited import NO_CHANGES, Changes
 from mixtures.epochs import check_epochs, ends_at, epoch_windows
-from mixtures.order import parts_until
-from mixtures.packed import NO_LOSS, Loss, Packed, continued, folder_of, packing_of, require_parts
+from mixtures.packed import NO_LOSS, Loss, continued, folder_of, packing_of, require_parts
 from mixtures.packing import measure, pack
-from mixtures.permutation import derive_seed
-from mixtures.phases import Phase, ends, num_windows
-from mixtures.schedule import Schedule, make_schedule
-from mixtures.select import Selection, SourceCounts, select
+from mixtures.parts_read import first_parts, parts_per_group
+from mixtures.phases import num_windows
+from mixtures.planned_phases import PlannedPhase, of_the_run, planned_phases, schedule_of
+from mixtures.schedule import Schedule
+from mixtures.select import Selection, select
 from mixtures.spec import Mixture, load_mixture
 from mixtures.tokens import TokenShards
 from pipeline.config import ConfigError
@@ -80,14 +80,6 @@ class PlannedSource:
 
 
 @dataclass(frozen=True)
-class PlannedPhase:
-    """A stretch of the run with weights of its own."""
-
-    end: int  # the window after its last; the last phase ends with the run
-    requested: tuple[float, ...]  # share of windows of each source, in it
-
-
-@dataclass(frozen=True)
 class Plan:
     """Which windows a run sees, in which order."""
 
@@ -101,7 +93,8 @@ class Plan:
     eos_id: int | None
     heldout: int  # documents that some `where` selects and that are held out
     sources: tuple[PlannedSource, ...]
-    phases: tuple[PlannedPhase, ...] = ()  # none: one weight of each source all along
+    # None: shares of each source all along; one: just these windows of each, of a long run
+    phases: tuple[PlannedPhase, ...] = ()
     weigh_by: str = "tokens"  # what weights are shares of
 
     @property
@@ -111,7 +104,7 @@ class Plan:
     @cached_property
     def schedule(self) -> Schedule:
         only = PlannedPhase(self.num_windows, tuple(source.requested for source in self.sources))
-        return _schedule([source.name for source in self.sources], self.phases or (only,))
+        return schedule_of([source.name for source in self.sources], self.phases or (only,))
 
     @cached_property
     def fingerprint(self) -> str:
@@ -143,7 +136,8 @@ def plan_from_dict(found: dict[str, Any]) -> Plan:
         for source in fields["sources"]
     )
     phases = tuple(
-        PlannedPhase(phase["end"], tuple(phase["requested"])) for phase in fields.get("phases", ())
+        PlannedPhase(phase["end"], tuple(phase["requested"]), tuple(phase.get("windows", ())))
+        for phase in fields.get("phases", ())
     )
     return Plan(**fields | {"sources": sources, "phases": phases})
 
@@ -175,8 +169,8 @@ def plan_selection(mixture: Mixture, selection: Selection, tokens: int, write: b
     epoch = {name: epoch_windows(counts[name], packed) for name, packed in measured.items()}
     names = list(mixture.sources)
     filled = {name: packed.filled for name, packed in whole.items()}
-    phases, asked, by_budget = _phases(mixture, counts, epoch, filled, tokens)
-    schedule = _schedule(names, phases)
+    phases, asked, by_budget = planned_phases(mixture, counts, epoch, filled, tokens)
+    schedule = schedule_of(names, phases)
     total = phases[-1].end
     needed = dict(zip(names, schedule.windows_until(total).tolist(), strict=True))
     windows = {name: partial(schedule.of, at) for at, name in enumerate(names)}
@@ -184,18 +178,19 @@ def plan_selection(mixture: Mixture, selection: Selection, tokens: int, write: b
     for name in names:
         if name not in by_budget:
             check_epochs(name, epoch[name], most[name], windows[name], total, length)
-    requested = _of_the_run(names, phases, [phase.requested for phase in phases])
+    requested = of_the_run(names, phases, [phase.requested for phase in phases])
     realised = schedule.periods[0].realised()
-    if len(phases) > 1:
+    if len(schedule.periods) > 1:
         realised = {name: number / total for name, number in needed.items()}
     of_tokens = weighing.back(realised, filled)
     of_documents, of_bytes = weighing.realised(of_tokens, counts)
-    together = {name: _parts_per_group(mixture, packed) for name, packed in measured.items()}
+    together = {n: parts_per_group(mixture, packed) for n, packed in measured.items()}
     if write:
         for name, documents in selection.documents.items():
             packed, root = measured[name], roots[name]
-            seed = derive_seed(mixture.seed, packed.selection, 0)
-            parts = parts_until(needed[name], packed.windows, together[name], seed)
+            parts = first_parts(
+                needed[name], packed.windows, together[name], mixture.seed, packed.selection
+            )
             if whole[name] is own[name]:
                 state = selection.states[root]
                 pack(root, documents, packing[name], state, mixture.edits, parts)
@@ -250,77 +245,11 @@ def plan_selection(mixture: Mixture, selection: Selection, tokens: int, write: b
             )
             for name, source in mixture.sources.items()
         ),
-        phases=phases if len(phases) > 1 else (),
+        phases=phases if len(phases) > 1 or phases[0].is_exact else (),
         weigh_by=mixture.weigh_by,
     )
-
-
-def _parts_per_group(mixture: Mixture, packed: Packed) -> int:
-    """Whole parts, at least one."""
-    num = len(packed.windows)
-    if mixture.shuffle is None:
-        return num
-    return min(num, max(1, mixture.shuffle // packed.packing.part_tokens))
-
-
-def parts_read(plan: Plan) -> list[list[int]]:
-    """Of each source the packed parts that the run reads."""
-    needed = plan.schedule.windows_until(plan.num_windows).tolist()
-    return [
-        parts_until(
-            count,
-            source.windows,
-            source.parts_per_group,
-            derive_seed(plan.seed, source.selection, 0),
-        )
-        for source, count in zip(plan.sources, needed, strict=True)
-    ]
 
 
 def _ends_at(windows: Callable[[int], int], most: float, mixture: Mixture) -> int | None:
     end = ends_at(windows, most)
     return None if end is None else end * mixture.sequence_length
-
-
-def _phases(
-    mixture: Mixture,
-    counts: Mapping[str, SourceCounts],
-    epoch: Mapping[str, float],
-    filled: Mapping[str, float],
-    tokens: int,
-) -> tuple[tuple[PlannedPhase, ...], dict[str, float], frozenset[str]]:
-    """The phases of a run, of which a mixture without any has one; what weights ask for in it, as
-    shares of `weigh_by`; sources of which the budget decides."""
-    phases = mixture.phases or (Phase(),)
-    last = ends(phases, tokens, mixture.sequence_length)
-    asked = [weighing.asked(mixture, phase, counts) for phase in phases]
-    requested = [
-        weighing.of_windows(weighing.of_tokens(mixture, shares, counts), filled) for shares in asked
-    ]
-    by_budget: frozenset[str] = frozenset()
-    if not mixture.phases:
-        requested[0], by_budget = weighing.within(mixture, requested[0], epoch, last[0])
-    planned = [PlannedPhase(*of) for of in zip(last, map(_values, requested), strict=True)]
-    run = _of_the_run(list(counts), planned, [*map(_values, asked)])
-    return tuple(planned), run, by_budget
-
-
-def _values(shares: Mapping[str, float]) -> tuple[float, ...]:
-    return tuple(shares.values())
-
-
-def _of_the_run(
-    names: Sequence[str], phases: Sequence[PlannedPhase], shares: Sequence[Sequence[float]]
-) -> dict[str, float]:
-    """Shares of the whole run, from those in each phase."""
-    if len(phases) == 1:
-        return dict(zip(names, shares[0], strict=True))
-    lengths = np.diff([0, *(phase.end for phase in phases)])
-    whole = lengths @ np.array(shares) / phases[-1].end
-    return dict(zip(names, whole.tolist(), strict=True))
-
-
-def _schedule(names: Sequence[str], phases: Sequence[PlannedPhase]) -> Schedule:
-    begins = [0, *(phase.end for phase in phases[:-1])]
-    weights = [dict(zip(names, phase.requested, strict=True)) for phase in phases]
-    return make_schedule(list(zip(begins, weights, strict=True)))

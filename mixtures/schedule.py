@@ -79,6 +79,33 @@ def make_schedule(phases: Sequence[tuple[int, Mapping[str, float]]]) -> Schedule
     return Schedule(tuple(periods), np.array(begins, np.int64), np.stack(bases))
 
 
+def stretches(windows: Mapping[str, int]) -> list[tuple[int, dict[str, int]]]:
+    """Lengths and weights of what a run of just these windows is made of.
+
+    Up to MAX_PERIOD they are one period. Longer ones are k equal periods, as many as are needed,
+    and behind them what does not divide by k: fewer than k windows of each source. So each source
+    has its windows to the last one, and in every prefix of the k periods its share of all to a
+    window a period.
+
+    Raises:
+        ValueError: a source has fewer windows than there are periods.
+    """
+    found: list[tuple[int, dict[str, int]]] = []
+    left = dict(windows)
+    while (total := sum(left.values())) > MAX_PERIOD:
+        num = -(-total // MAX_PERIOD)
+        quotas = {name: number // num for name, number in left.items()}
+        for name, number in windows.items():
+            if number and not found and not quotas[name]:
+                raise ValueError(
+                    f"source {name!r} has {number} windows of {total:,}, and would come at the end "
+                    f"alone; give it at least {num}, or leave it out"
+                )
+        found.append((num * sum(quotas.values()), quotas))
+        left = {name: number - num * quotas[name] for name, number in left.items()}
+    return found + ([(total, left)] if total else [])
+
+
 @dataclass(frozen=True)
 class Period:
     """The period: `source[slot]` and how many earlier slots of the period have the same source."""

@@ -104,13 +104,6 @@ class Mixture(Settings):
     @model_validator(mode="after")
     def _phases_fit(self) -> Mixture:
         fit(self.phases, self._own(), self.sequence_length)
-        of_the_run = [f"`epochs` of source {n!r}" for n, s in self.sources.items() if s.epochs]
-        of_the_run += ["`short: unimax`"] if self.short != "error" else []
-        if self.phases and of_the_run:
-            raise ValueError(
-                f"{of_the_run[0]} says how much of a source a whole run sees, `phases` say it for "
-                "stretches of one; keep one"
-            )
         return self
 
     @model_validator(mode="after")

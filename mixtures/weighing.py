@@ -11,10 +11,7 @@ for 1 / T).
 Shares of documents or bytes become shares of tokens by the tokens that a document or byte has in
 its source.
 
-What follows from the length of the run comes last. `epochs: e` takes e times the unique tokens of
-its source out of the budget, and the others share what is left. With `short: unimax`, sources that
-would be seen more than `max_epochs` times get just that, and the others take over, in proportion,
-until nothing is left to hand on: with equal weights this is UniMax (Chung et al. 2023).
+What follows from the length of the run comes last: budget.py.
 """
 
 from __future__ import annotations
@@ -40,14 +37,14 @@ def asked(mixture: Mixture, phase: Phase, counts: Mapping[str, SourceCounts]) ->
         return shares
     sizes = {name: _size(mixture, counts[name]) for name in shares}
     largest, power = max(sizes.values()), 1 / mixture.temperature
-    return _normalized({name: w * (sizes[name] / largest) ** power for name, w in shares.items()})
+    return normalized({name: w * (sizes[name] / largest) ** power for name, w in shares.items()})
 
 
 def of_tokens(mixture: Mixture, shares: Shares, counts: Mapping[str, SourceCounts]) -> Shares:
     """Shares of `weigh_by` as shares of tokens."""
     if mixture.weigh_by == "tokens":
         return shares
-    return _normalized(
+    return normalized(
         {
             name: share * counts[name].num_tokens / _size(mixture, counts[name])
             for name, share in shares.items()
@@ -59,7 +56,7 @@ def of_windows(shares: Shares, filled: Mapping[str, float]) -> Shares:
     """Shares of tokens as shares of windows, which in a source are `filled` with tokens."""
     if all(part == 1 for part in filled.values()):
         return shares
-    return _normalized({name: share / filled[name] for name, share in shares.items()})
+    return normalized({name: share / filled[name] for name, share in shares.items()})
 
 
 def back(windows: Shares, filled: Mapping[str, float]) -> Shares:
@@ -71,7 +68,7 @@ def realised(shares: Shares, counts: Mapping[str, SourceCounts]) -> tuple[Shares
     """Shares of tokens as shares of documents and of bytes."""
 
     def of(unit: str) -> Shares:
-        return _normalized(
+        return normalized(
             {
                 name: share * getattr(counts[name], unit) / counts[name].num_tokens
                 for name, share in shares.items()
@@ -92,88 +89,7 @@ def _size(mixture: Mixture, count: SourceCounts) -> int:
     return size[mixture.weigh_by]
 
 
-def _normalized(weights: Mapping[str, float]) -> Shares:
+def normalized(weights: Mapping[str, float]) -> Shares:
+    """Weights that sum to 1, or all 0."""
     total = sum(weights.values())
     return {name: weight / total if total else 0.0 for name, weight in weights.items()}
-
-
-# --- the budget -----------------------------------------------------------------------------------
-
-
-def within(
-    mixture: Mixture, shares: Shares, epoch_windows: Mapping[str, float], total: int
-) -> tuple[Shares, frozenset[str]]:
-    """The shares of windows in a run of `total`, and the sources of which the budget decides.
-
-    They are whole windows, so that a run of up to 65,536, the longest period, has just as many.
-
-    Args:
-        epoch_windows: of each source, how many hold as many tokens as it has unique ones.
-
-    Raises:
-        ConfigError: `epochs` or `max_epochs` cannot be had with this budget.
-    """
-    decided = {
-        name: round(source.epochs * epoch_windows[name])
-        for name, source in mixture.sources.items()
-        if source.epochs is not None
-    }
-    if not decided and mixture.short == "error":
-        return shares, frozenset()
-    others = {name: share for name, share in shares.items() if name not in decided}
-    _require_room(sum(decided.values()), total, len(decided), bool(others), mixture)
-    if mixture.short == "unimax" and others:
-        limits = {name: mixture.sources[name].max_epochs * epoch_windows[name] for name in others}
-        full = _full(others, limits, total - sum(decided.values()))
-        decided |= {name: int(limits[name]) for name in full}
-        if len(full) == len(others):
-            most = sum(decided.values()) * mixture.sequence_length
-            raise ConfigError(
-                f"all sources together give at most {most:,} tokens in their `max_epochs`, the run "
-                f"has {total * mixture.sequence_length:,}; train on less, raise `max_epochs`, or "
-                "add data"
-            )
-        others = {name: share for name, share in others.items() if name not in full}
-    windows = decided | _rounded(others, total - sum(decided.values()))
-    for name, number in windows.items():
-        if not number:
-            raise ConfigError(
-                f"source {name!r} would have less than one window of this run; give it more, or "
-                "leave it out"
-            )
-    return _normalized({name: windows[name] for name in shares}), frozenset(decided)
-
-
-def _require_room(needed: int, total: int, num: int, others: bool, mixture: Mixture) -> None:
-    """Refuse `epochs` that fill a run, or that alone do not: to `num` windows, by rounding."""
-    if (needed < total) if others else (abs(total - needed) <= num):
-        return
-    length = mixture.sequence_length
-    raise ConfigError(
-        ("the sources with `epochs` need" if others else "all sources have `epochs`, and need")
-        + f" {needed * length:,} tokens, the run has {total * length:,}; "
-        + ("train on more, or lower `epochs`" if others else "train on as many as they need")
-    )
-
-
-def _full(shares: Shares, limits: Mapping[str, float], budget: int) -> set[str]:
-    """The sources that cannot fill their share of a budget: what they lack, others take over."""
-    full: set[str] = set()
-    while len(full) < len(shares):
-        left = budget - sum(int(limits[name]) for name in full)
-        open_shares = _normalized({n: share for n, share in shares.items() if n not in full})
-        more = {name for name, share in open_shares.items() if share * left > int(limits[name])}
-        if not more:
-            break
-        full |= more
-    return full
-
-
-def _rounded(shares: Shares, budget: int) -> dict[str, int]:
-    """Whole windows of a budget, by largest remainder."""
-    windows = {name: share * budget for name, share in _normalized(shares).items()}
-    found = {name: int(number) for name, number in windows.items()}
-    missing = budget - sum(found.values())
-    for name in sorted(found, key=lambda name: found[name] - windows[name])[:missing]:
-        found[name] += 1
-    return found

@@ -4,57 +4,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from planned_by_hand import END, plan_of, source
 
 from mixtures.continuing import first_difference, why_not
 from mixtures.loader import Loader
 from mixtures.loader_state import StateError
-from mixtures.plan import Plan, PlannedPhase, PlannedSource
-
-LENGTH = 8
-END = 400
-
-
-def source(name: str, selection: str = "", requested: float = 1.0) -> PlannedSource:
-    numbers: dict[str, Any] = dict.fromkeys(
-        ("claimed", "copies", "near", "documents", "num_tokens", "num_bytes", "epochs"), 1
-    )
-    return PlannedSource(
-        name=name,
-        corpus="c",
-        folder="f",
-        selection=selection or name * 32,
-        windows=(30, 12),
-        parts_per_group=2,
-        requested=requested,
-        realised=requested,
-        max_epochs=99.0,
-        **numbers,
-    )
-
-
-def plan_of(names: str, *phases: tuple[int, list[int]]) -> Plan:
-    """Of (end, weights) of each phase; the last one ends with the run."""
-    ends = [min(end, END) for end, _ in phases[:-1]] + [END]
-    shares = [tuple(w / sum(weights) for w in weights) for _, weights in phases]
-    return Plan(
-        tokens=END * LENGTH,
-        sequence_length=LENGTH,
-        seed=5,
-        tokenizer="t" * 16,
-        tokenizer_file="",
-        vocab_size=9,
-        bos_id=None,
-        eos_id=0,
-        heldout=0,
-        sources=tuple(map(source, names)),
-        phases=tuple(map(PlannedPhase, ends, shares)),
-    )
+from mixtures.plan import Plan
 
 
 def sequence(plan: Plan, windows: int) -> list[tuple[str, int]]:

@@ -17,8 +17,9 @@ from mixtures.dealing import deal
 from mixtures.loader import Loader
 from mixtures.order import epoch_order, parts_until
 from mixtures.packed import packing_of, parts_of, read_packed
+from mixtures.parts_read import parts_read
 from mixtures.pieces import positions_of
-from mixtures.plan import Plan, make_plan, parts_read
+from mixtures.plan import Plan, make_plan
 from mixtures.select import select
 from mixtures.spec import load_mixture
 from pipeline import forgotten, schema

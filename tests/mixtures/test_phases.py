@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import planned_by_hand
 import pytest
 import yaml
 from hypothesis import given, settings
@@ -17,7 +18,7 @@ from mixture_corpus import Doc, Tiny, write_corpus
 from mixtures.commands import mix
 from mixtures.loader import Loader
 from mixtures.phases import Phase, ends
-from mixtures.plan import Plan, PlannedSource, make_plan, plan_from_dict
+from mixtures.plan import Plan, make_plan, plan_from_dict
 from mixtures.schedule import Schedule, make_schedule
 from mixtures.select import select
 from mixtures.spec import load_mixture
@@ -186,37 +187,9 @@ def test_fingerprints_of_phases(tmp_path: Path) -> None:
 
 def test_a_fingerprint_that_stands_in_checkpoints() -> None:
     """Made by the version before phases: `Plan.fingerprint` of the same numbers."""
-    plan = Plan(
-        tokens=9_000,
-        sequence_length=8,
-        seed=5,
-        tokenizer="t" * 16,
-        tokenizer_file="",
-        vocab_size=9,
-        bos_id=None,
-        eos_id=0,
-        heldout=0,
-        sources=tuple(
-            PlannedSource(
-                name=name,
-                corpus="c",
-                folder="f",
-                selection=name * 32,
-                windows=(30, 12),
-                parts_per_group=2,
-                claimed=1,
-                copies=0,
-                near=0,
-                documents=1,
-                num_tokens=1,
-                num_bytes=1,
-                requested=share,
-                realised=share,
-                max_epochs=99.0,
-                epochs=1.0,
-            )
-            for name, share in (("a", 0.7), ("b", 0.2), ("c", 0.1))
-        ),
+    shares = {"a": 0.7, "b": 0.2, "c": 0.1}
+    plan = planned_by_hand.plan(
+        [planned_by_hand.source(name, requested=share) for name, share in shares.items()], [], 9_000
     )
     assert plan.fingerprint == GOLDEN
 

@@ -13,13 +13,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from mixture_corpus import Doc, Tiny, write_corpus
 
-from mixtures import weighing
+from mixtures import budget, weighing
 from mixtures.commands import mix
 from mixtures.edited import NO_CHANGES
 from mixtures.epochs import ends_at
 from mixtures.loader import Loader
 from mixtures.phases import Phase
 from mixtures.plan import Plan, make_plan, plan_from_dict
+from mixtures.schedule import make_schedule, stretches
 from mixtures.select import SourceCounts
 from mixtures.spec import Mixture
 from pipeline.config import ConfigError, check
@@ -175,8 +176,6 @@ def test_temperature_in_phases(corpus: Path) -> None:
         ({"temperature": float("inf")}, "key `temperature`: expected "),
         ({"weigh_by": "windows"}, "key `weigh_by`: expected 'tokens', 'documents' or 'bytes'"),
         ({"short": "unimx"}, "did you mean `unimax`?"),
-        ({"short": "unimax", "phases": [{}]}, "`short: unimax` says how much of a source a whole"),
-        ({"books_epochs": 1, "phases": [{}]}, "`epochs` of source 'books' says how much of a sour"),
         (
             {"books_weight": 0},
             "source 'books' has weight 0; raise its `weight`, or leave the sourc",
@@ -314,11 +313,11 @@ def test_unimax_is_that_of_the_paper(windows: list[int], total: int) -> None:
     if sum(expected) < total - 1e-9 or sum(windows) * 3 == total:
         if sum(windows) * 3 < total:
             with pytest.raises(ConfigError, match="all sources together give at most"):
-                weighing.within(mixture, equal, epoch, total)
+                budget.within(mixture, [equal], epoch, [total])
         return
     assume(min(expected) >= 1)
-    shares, _ = weighing.within(mixture, equal, epoch, total)
-    got = [shares[name] * total for name in names]
+    (of,), _ = budget.within(mixture, [equal], epoch, [total])
+    got = [of[name] for name in names]
     assert got == pytest.approx(expected, abs=1)
     assert all(share <= 3 * w + 1e-6 for share, w in zip(got, windows, strict=True))
 
@@ -335,6 +334,143 @@ def test_larger_sources_never_get_less(sizes: dict[str, int], temperature: float
     order = sorted(sizes, key=sizes.__getitem__)
     assert [shares[name] for name in order] == sorted(shares.values())
     assert min(shares.values()) > 0
+
+
+# --- phases and long runs -------------------------------------------------------------------------
+
+
+def test_epochs_are_of_the_run_and_weights_say_in_which_phase(corpus: Path) -> None:
+    """Twice 39 windows of books: as 1/3 of 100 windows is to 3/4 of 100, and half of 50."""
+    phases = [
+        {"until": 1_600},
+        {"until": 3_200, "weights": {"books": 3, "web": 1, "chat": 0}},
+        {"weights": {"books": 0, "web": 1, "chat": 1}},
+    ]
+    plan = planned(corpus, 250, books_epochs=2, phases=phases)
+    assert [phase.windows for phase in plan.phases] == [(24, 38, 38), (54, 46, 0), (0, 25, 25)]
+    assert seen(plan) == [78, 109, 63]
+    assert [source.by_budget for source in plan.sources] == [True, False, False]
+    assert plan.sources[0].epochs == 2
+    again = plan_from_dict(json.loads(json.dumps(plan.to_dict())))
+    assert (again, again.fingerprint) == (plan, plan.fingerprint)
+    with pytest.raises(ConfigError) as error:
+        planned(corpus, 250, books_epochs=4, phases=phases)
+    assert "phase 2: the sources with `epochs` need 1,728 tokens, it has 1,600; make it" in str(
+        error.value
+    )
+    alone = [phases[0], {"weights": {"books": 1, "web": 0, "chat": 0}}]
+    with pytest.raises(ConfigError) as error:
+        planned(corpus, 200, books_epochs=2, phases=alone)
+    assert "phase 2: all sources have `epochs`, and need 944 tokens, it has 1,600; give ano" in str(
+        error.value
+    )
+
+
+def test_unimax_counts_over_all_phases(corpus: Path) -> None:
+    phases = [{"until": 1_600}, {"weights": {"books": 2, "web": 1, "chat": 1}}]
+    with pytest.raises(ConfigError, match="'books' would repeat 2.1"):
+        planned(corpus, 200, books_max_epochs=2, phases=phases)
+    plan = planned(corpus, 200, books_max_epochs=2, short="unimax", phases=phases)
+    assert [phase.windows for phase in plan.phases] == [(31, 35, 34), (47, 27, 26)]
+    assert seen(plan)[0] == 78
+    enough = planned(corpus, 200, books_max_epochs=9, short="unimax", phases=phases)
+    assert [phase.windows for phase in enough.phases] == [(34, 33, 33), (50, 25, 25)]
+    assert [source.by_budget for source in enough.sources] == [False] * 3
+    short = [phases[0], {"weights": {"books": 1, "web": 0, "chat": 0}}]
+    with pytest.raises(ConfigError) as error:
+        planned(corpus, 200, books_max_epochs=2, short="unimax", phases=short)
+    assert "phase 2: its sources have had their `max_epochs` or `epochs` 656 tokens before" in str(
+        error.value
+    )
+
+
+PHASES = st.lists(
+    st.tuples(st.integers(1, 400), st.lists(st.integers(0, 5), min_size=4, max_size=4)),
+    min_size=1,
+    max_size=4,
+).filter(lambda phases: all(map(any, zip(*(weights for _, weights in phases), strict=True))))
+
+
+@given(
+    PHASES,
+    st.lists(st.integers(1, 300), min_size=4, max_size=4),
+    st.integers(1, 4),
+    st.booleans(),
+)
+@settings(max_examples=150, deadline=None)
+def test_a_budget_over_phases(
+    phases: list[tuple[int, list[int]]], windows: list[int], epochs: int, unimax: bool
+) -> None:
+    """Each phase is full; `a` has its epochs to the window; no other one more than is allowed."""
+    assume(all(any(weights) for _, weights in phases))
+    sources: dict[str, dict[str, Any]] = {name: {"max_epochs": 2} for name in "bcd"}
+    keys = {"short": "unimax"} if unimax else {}
+    mixture = specified({"a": {"epochs": epochs}} | sources, **keys)
+    lengths = [length for length, _ in phases]
+    shares = [dict(zip("abcd", np.array(w) / sum(w), strict=True)) for _, w in phases]
+    epoch = dict(zip("abcd", map(float, windows), strict=True))
+    try:
+        found, by_budget = budget.within(mixture, shares, epoch, lengths)
+    except ConfigError:
+        return
+    assert "a" in by_budget
+    assert sum(here["a"] for here in found) == epochs * windows[0]
+    for here, length, asked in zip(found, lengths, shares, strict=True):
+        assert abs(sum(here.values()) - length) <= len(by_budget)
+        assert all(number == 0 for name, number in here.items() if not asked[name])
+        assert min(here.values()) >= 0
+    if unimax:
+        for name, number in zip("bcd", windows[1:], strict=True):
+            assert sum(here[name] for here in found) <= 2 * number + len(phases)
+
+
+@given(
+    st.lists(st.integers(0, 400_000), min_size=1, max_size=5).filter(lambda n: sum(n) > 65_536),
+)
+@settings(max_examples=25, deadline=None)
+def test_a_long_run_has_each_source_to_the_last_window(numbers: list[int]) -> None:
+    windows = {f"s{n}": number for n, number in enumerate(numbers)}
+    total = sum(numbers)
+    num = -(-total // 65_536)
+    if any(0 < number < num for number in numbers):
+        with pytest.raises(ValueError, match="and would come at the end alone; give it at least"):
+            stretches(windows)
+        return
+    found = stretches(windows)
+    assert len(found) <= 2
+    begins = np.cumsum([0, *(length for length, _ in found)])
+    schedule = make_schedule(list(zip(begins.tolist(), [of for _, of in found], strict=False)))
+    assert begins[-1] == total
+    assert schedule.windows_until(total).tolist() == numbers
+    for end in (1, total // 3, total // 2, total - 1):
+        due = np.array(numbers) / total * end
+        assert np.abs(schedule.windows_until(end) - due).max() <= len(numbers) * (num + 1)
+
+
+def test_one_period_does_not_end_where_it_should() -> None:
+    """Which is why there are stretches: of 600,000 windows the closest period is 4 off."""
+    numbers = [19_501, 70_003, 33_333, 150_001, 4_567, 90_001, 12_347, 220_247]
+    shares = {f"s{n}": number / 600_000 for n, number in enumerate(numbers)}
+    closest = make_schedule([(0, shares)]).windows_until(600_000) - numbers
+    assert closest.tolist() == [0, -2, 0, 4, 0, -4, 0, 2]
+    (first, of), (rest, left) = stretches({f"s{n}": number for n, number in enumerate(numbers)})
+    assert (first, rest, list(left.values())) == (599_970, 30, [1, 3, 3, 1, 7, 1, 7, 7])
+    assert (sum(of.values()) * 10, list(of.values())[:3]) == (first, [1_950, 7_000, 3_333])
+
+
+def test_epochs_of_a_run_of_200_000_windows_are_exact(corpus: Path) -> None:
+    keys: dict[str, Any] = {f"{name}_max_epochs": float("inf") for name in ("web", "chat")}
+    plan = planned(corpus, 200_003, books_epochs=500, **keys)
+    assert seen(plan) == [19_500, 90_252, 90_251]
+    assert plan.sources[0].epochs == 500
+    assert len(plan.schedule.periods) == 2
+    assert [round(source.realised * 200_003) for source in plan.sources] == seen(plan)
+    again = plan_from_dict(json.loads(json.dumps(plan.to_dict())))
+    assert (again, again.fingerprint) == (plan, plan.fingerprint)
+    before = plan_from_dict(plan.to_dict() | {"phases": []})  # as the version before wrote it
+    assert len(before.schedule.periods) == 1
+    short = planned(corpus, 300_000, short="unimax", **keys)
+    assert seen(short) == [156, 149_922, 149_922]
 
 
 # --- where it ends --------------------------------------------------------------------------------

@@ -19,7 +19,8 @@ import pytest
 import tiny_run_jobs as jobs
 from tiny_run import losses, train
 
-from mixtures.plan import Plan, PlannedPhase
+from mixtures.plan import Plan
+from mixtures.planned_phases import PlannedPhase
 from pipeline.config import ConfigError
 from pipeline.corpus import CorpusError
 from trainer import loop, record, saved

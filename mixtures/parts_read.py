@@ -1,0 +1,41 @@
+"""The packed parts that a run reads, of those that a source has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mixtures.order import parts_until
+from mixtures.permutation import derive_seed
+
+if TYPE_CHECKING:
+    from mixtures.packed import Packed
+    from mixtures.plan import Plan
+    from mixtures.spec import Mixture
+
+
+def parts_per_group(mixture: Mixture, packed: Packed) -> int:
+    """Whose windows are shuffled together: whole parts, at least one."""
+    num = len(packed.windows)
+    if mixture.shuffle is None:
+        return num
+    return min(num, max(1, mixture.shuffle // packed.packing.part_tokens))
+
+
+def first_parts(
+    count: int, windows: tuple[int, ...], together: int, seed: int, selection: str
+) -> list[int]:
+    """The parts that the first `count` windows of a source may be in, ascending.
+
+    Args:
+        seed: of the mixture.
+    """
+    return parts_until(count, windows, together, derive_seed(seed, selection, 0))
+
+
+def parts_read(plan: Plan) -> list[list[int]]:
+    """Of each source the packed parts that the run reads."""
+    needed = plan.schedule.windows_until(plan.num_windows).tolist()
+    return [
+        first_parts(count, source.windows, source.parts_per_group, plan.seed, source.selection)
+        for source, count in zip(plan.sources, needed, strict=True)
+    ]
