@@ -30,8 +30,9 @@ from trainer.attention import Scope, attend, dense_mask, flex_mask
 from trainer.loop import build_model
 from trainer.metrics import flops_per_token
 from trainer.model import Decoder, num_parameters
-from trainer.optim import clip_gradients, make_optimizer
-from trainer.parallel import World
+from trainer.optim import make_optimizer
+from trainer.parallel.norm import clip_gradients
+from trainer.parallel.world import World
 from trainer.settings import RunSettings
 from trainer.step import backward
 
@@ -100,7 +101,7 @@ def go_on(
     for _ in range(num_steps):
         optimizer.zero_grad()
         losses.append(backward(model, batch, len(batch.tokens), run, world, 0))
-        clip_gradients(model, run.grad_clip)
+        clip_gradients(model, run.grad_clip, world)
         optimizer.step()
     return losses
 

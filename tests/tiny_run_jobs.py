@@ -18,7 +18,7 @@ from trainer.attention import Scope
 from trainer.loop import TrainingError, build_model
 from trainer.model import Decoder
 from trainer.optim import make_optimizer
-from trainer.parallel import World, join_world
+from trainer.parallel.world import World, join_world
 from trainer.settings import RunSettings
 
 SHAPE = {"width": 16, "depth": 1, "heads": 2, "kv_heads": 1, "ffn": 16}
@@ -58,14 +58,14 @@ def whole_state(model: Decoder, optimizer: torch.optim.Optimizer) -> dict[str, A
 
 def save_rank(rank: int, size: int, folder: Path) -> None:
     """One of `size` ranks that write a checkpoint."""
-    _be(rank, size, folder)
+    be(rank, size, folder)
     with join_world(RUN) as world:
         _save_with_state(folder, pair(0, world), world)
 
 
 def reload_rank(rank: int, size: int, source: Path, folder: Path) -> None:
     """One of `size` ranks that load a checkpoint and write it anew."""
-    _be(rank, size, folder)
+    be(rank, size, folder)
     with join_world(RUN) as world:
         model, optimizer = pair(99, world)
         checkpoint.load(source, model, optimizer, world)
@@ -113,14 +113,14 @@ def train_killed_at_save(number: int, after: bool, data: Path, path: Path) -> No
 def train_rank(rank: int, size: int, data: Path, path: Path) -> None:
     """Train as torchrun would let this process do it."""
     tiny_run.use(data)
-    _be(rank, size, path)
+    be(rank, size, path)
     tiny_run.train(path)
 
 
 def train_rank_with_nan(rank: int, size: int, data: Path, path: Path) -> None:
     """The losses of rank 1 are not numbers from step 3 on; keeps the message of the error."""
     tiny_run.use(data)
-    _be(rank, size, path)
+    be(rank, size, path)
     losses, calls = step.token_losses, iter(range(100))
 
     def broken(model: torch.nn.Module, *batch: torch.Tensor) -> torch.Tensor:
@@ -133,7 +133,7 @@ def train_rank_with_nan(rank: int, size: int, data: Path, path: Path) -> None:
     (path.parent / f"rank-{rank}.txt").write_text(str(caught.value))
 
 
-def _be(rank: int, size: int, folder: Path) -> None:
+def be(rank: int, size: int, folder: Path) -> None:
     """Take the environment that torchrun would give; the port is one that `folder` has alone, below
     those that systems give to outgoing connections (from 32,768 on: ip(7)), which may be in use."""
     port = str(10_000 + zlib.crc32(str(folder).encode()) % 20_000)

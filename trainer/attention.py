@@ -34,26 +34,30 @@ class Scope:
     documents_BT: Tensor  # integers; equal ones are of one document
     prefix_BT: Tensor | None = None  # bool
     window: int | None = None
+    queries_T: Tensor | None = None  # places of the tokens given, where they are not all
 
     def to(self, device: torch.device) -> Scope:
-        prefix = self.prefix_BT
+        prefix, queries = self.prefix_BT, self.queries_T
         return Scope(
             self.documents_BT.to(device),
             None if prefix is None else prefix.to(device),
             self.window,
+            None if queries is None else queries.to(device),
         )
 
 
-def positions(documents_BT: Tensor) -> Tensor:
+def positions(scope: Scope) -> Tensor:
     """Position of each token in its document, [B, T]; counted from the window's start at least.
 
     A mask alone does not isolate documents, nor do restarted positions alone (nanoVLM #204).
     """
+    documents_BT = scope.documents_BT
     index_T = torch.arange(documents_BT.shape[1], device=documents_BT.device)
     first_BT = torch.zeros_like(documents_BT, dtype=torch.bool)
     first_BT[:, 1:] = documents_BT[:, 1:] != documents_BT[:, :-1]
     start_BT = torch.where(first_BT, index_T, 0).cummax(dim=1).values
-    return index_T - start_BT
+    positions_BT = index_T - start_BT
+    return positions_BT if scope.queries_T is None else positions_BT[:, scope.queries_T]
 
 
 def make_mask(scope: Scope) -> Mask:
@@ -71,14 +75,20 @@ def dense_mask(scope: Scope) -> Tensor:
     if scope.window is not None:
         allowed_BTT = allowed_BTT & ((index_T[:, None] - index_T).abs() < scope.window)
     same_BTT = documents_BT[:, :, None] == documents_BT[:, None, :]
-    return (same_BTT & allowed_BTT)[:, None]
+    mask_BTT = same_BTT & allowed_BTT
+    if scope.queries_T is not None:
+        mask_BTT = mask_BTT[:, scope.queries_T]
+    return mask_BTT[:, None]
 
 
 def flex_mask(scope: Scope) -> BlockMask:
     documents_BT, prefix_BT, window = scope.documents_BT, scope.prefix_BT, scope.window
+    queries_T = scope.queries_T
     batch, length = documents_BT.shape
 
     def allowed(b: Tensor, h: Tensor, query: Tensor, key: Tensor) -> Tensor:
+        if queries_T is not None:
+            query = queries_T[query]
         sees = query >= key
         if prefix_BT is not None:
             sees = sees | prefix_BT[b, key]
@@ -86,7 +96,9 @@ def flex_mask(scope: Scope) -> BlockMask:
             sees = sees & ((query - key).abs() < window)
         return sees & (documents_BT[b, query] == documents_BT[b, key])
 
-    return create_block_mask(allowed, batch, None, length, length, device=str(documents_BT.device))
+    num_queries = length if queries_T is None else len(queries_T)
+    device = str(documents_BT.device)
+    return create_block_mask(allowed, batch, None, num_queries, length, device=device)
 
 
 def attend(q_BHTK: Tensor, k_BGTK: Tensor, v_BGTK: Tensor, mask: Mask) -> Tensor:

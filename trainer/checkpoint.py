@@ -31,7 +31,7 @@ from torch.distributed.checkpoint.state_dict_loader import load as read_state
 from torch.distributed.checkpoint.state_dict_saver import save as write_state
 
 from pipeline.files import file_hash, write_json
-from trainer.parallel import World, wait_for_all
+from trainer.parallel.world import World, wait_for_all
 from trainer.saved import newest_first
 
 OPTIONS = StateDictOptions(flatten_optimizer_state_dict=True)  # keys by parameter name: resharding

@@ -19,10 +19,10 @@ from torch import nn
 
 from trainer.cloze import Cloze
 from trainer.items import Items, Row
-from trainer.model import token_losses
 from trainer.objectives import CAUSAL, IGNORED, make_example
-from trainer.parallel import World, sum_over_ranks
+from trainer.parallel.world import World, sum_over_ranks
 from trainer.scores import EVALUATIONS
+from trainer.step import losses_of
 
 
 def score(
@@ -55,10 +55,10 @@ def score_rows(
     rows = sorted(rows, key=lambda row: len(row.ids), reverse=True)
     nats = torch.zeros(num_owners, dtype=torch.float64)
     batches = list(_batches([len(row.ids) for row in rows], batch_tokens))
-    for turn in range(-(-len(batches) // world.size)):
-        mine = turn * world.size + world.rank
+    for turn in range(-(-len(batches) // world.layout.data)):
+        mine = turn * world.layout.data + world.data_rank
         chosen = [rows[i] for i in batches[min(mine, len(batches) - 1)]]
-        losses = _losses(model, chosen, world.device)
+        losses = _losses(model, chosen, world)
         if mine < len(batches):  # else: only there so that all ranks take part in collectives
             nats.index_add_(0, torch.tensor([row.owner for row in chosen]), losses)
     result: np.ndarray = sum_over_ranks(nats.to(world.device), world).cpu().numpy()
@@ -78,9 +78,10 @@ def _batches(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
 
 
 @torch.no_grad()
-def _losses(model: nn.Module, rows: Sequence[Row], device: torch.device) -> torch.Tensor:
+def _losses(model: nn.Module, rows: Sequence[Row], world: World) -> torch.Tensor:
     """Nats of each row, fp64, on the CPU. Padding is a document of its own for each token."""
-    longest = len(rows[0].ids)
+    multiple = world.layout.window_multiple
+    longest = -(-(len(rows[0].ids) - 1) // multiple) * multiple + 1
     tokens = np.zeros((len(rows), longest), np.int64)
     documents = np.tile(np.arange(1, longest + 1, dtype=np.int32), (len(rows), 1))
     counted = np.zeros((len(rows), longest - 1), bool)
@@ -90,7 +91,7 @@ def _losses(model: nn.Module, rows: Sequence[Row], device: torch.device) -> torc
         counted[at, row.begin - 1 :] = True
     example = make_example(CAUSAL, torch.from_numpy(tokens), torch.from_numpy(documents), 0, 0)
     labels_BT = example.labels_BT.masked_fill(~torch.from_numpy(counted), IGNORED)
-    losses_BT = token_losses(model, replace(example, labels_BT=labels_BT).to(device))
+    losses_BT = losses_of(model, replace(example, labels_BT=labels_BT).to(world.device), world)
     return losses_BT.double().sum(1).cpu()
 
 

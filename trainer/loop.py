@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 
 from mixtures.batch import Batch
 from mixtures.loader import Loader
@@ -38,8 +39,12 @@ from trainer.interchange.weights import load_into
 from trainer.items import Items, heldout_sets, tokenize
 from trainer.metrics import Progress, append_log, continue_log, progress_text
 from trainer.model import Decoder, initialize, num_parameters
-from trainer.optim import clip_gradients, learning_rate, make_optimizer
-from trainer.parallel import World, join_world, shard, share, wait_for_all
+from trainer.optim import learning_rate, make_optimizer
+from trainer.parallel.apply import apply_layout
+from trainer.parallel.layout import check_fit
+from trainer.parallel.norm import clip_gradients
+from trainer.parallel.stages import Parts, held_layers
+from trainer.parallel.world import World, join_world, share, wait_for_all
 from trainer.record import (
     RunResult,
     finished_before,
@@ -71,7 +76,7 @@ class Job:
     world: World
     progress: Progress
     loader: Loader
-    model: Decoder
+    model: nn.Module
     optimizer: torch.optim.Optimizer
 
 
@@ -127,6 +132,7 @@ def train(run: RunSettings, *, progress: Progress, fresh: bool = False) -> RunRe
         if world.first:
             _tell_of_rounding(run, plan, progress)
         refuse_other_run(run, plan)
+        check_fit(run, world.layout, plan.sequence_length)
         wait_for_all(world)  # all have read run.json before it is written anew
         model = build_model(run, plan.vocab_size, world)
         optimizer = make_optimizer(model, run)
@@ -157,20 +163,20 @@ def _tell_of_rounding(run: RunSettings, plan: Plan, progress: Progress) -> None:
         )
 
 
-def build_model(run: RunSettings, vocab_size: int, world: World) -> Decoder:
-    """The model with its initial weights, on the device, sharded when there are several ranks."""
-    model = Decoder(run.model.shape, vocab_size)
-    if run.initial is None:
-        initialize(model, run.seed)
-    else:
-        load_into(model, Path(run.initial))
-    model.to(world.device)
-    if run.compile:
-        for layer in model.layers.values():
-            layer.compile()
-    if world.mesh is not None:
-        shard(model, world.mesh)
-    return model
+def build_model(run: RunSettings, vocab_size: int, world: World) -> nn.Module:
+    """The model with its initial weights, on the device, as far as this rank holds it."""
+    shape = run.model.shape
+    parts = []
+    for held in held_layers(run, shape.depth, world):
+        part = Decoder(shape, vocab_size, held)
+        if run.initial is None:
+            initialize(part, run.seed)
+        else:
+            load_into(part, Path(run.initial))
+        part.to(world.device, torch.float64 if run.precision == "fp64" else torch.float32)
+        apply_layout(part, run, world)
+        parts.append(part)
+    return parts[0] if len(parts) == 1 else Parts(parts)
 
 
 def _plan(run: RunSettings, world: World) -> Plan:
@@ -308,7 +314,7 @@ def _step(job: Job, step: Step, batch: Batch, total_tokens: int) -> dict[str, fl
     job.optimizer.zero_grad()
     begin = step.position + share(step.windows, world)[0]
     loss = backward(job.model, batch, most, run, world, begin)
-    norm = clip_gradients(job.model, run.grad_clip).item()
+    norm = clip_gradients(job.model, run.grad_clip, world).item()
     if not math.isfinite(loss) or not math.isfinite(norm):
         raise TrainingError(_not_finite(job, step, loss, norm))
     middle = (step.tokens_before + step.tokens) / 2

@@ -9,6 +9,7 @@ F inner width of the feed-forward layer, V vocabulary.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import replace
 
 import torch
@@ -29,6 +30,7 @@ class Attention(nn.Module):
         self.key = nn.Linear(shape.width, shape.kv_heads * self.head_width, bias=bias)
         self.value = nn.Linear(shape.width, shape.kv_heads * self.head_width, bias=bias)
         self.output = nn.Linear(shape.heads * self.head_width, shape.width, bias=False)
+        self.attend: Callable[..., Tensor] = attend  # another one where a window is divided
 
     def forward(self, x_BTD: Tensor, rotation: tuple[Tensor, Tensor], mask: Mask) -> Tensor:
         def heads(x_BTX: Tensor) -> Tensor:
@@ -37,7 +39,7 @@ class Attention(nn.Module):
         v_BGTK = heads(self.value(x_BTD))
         q_BHTK = rotate(heads(self.query(x_BTD)), rotation).type_as(v_BGTK)
         k_BGTK = rotate(heads(self.key(x_BTD)), rotation).type_as(v_BGTK)
-        y_BHTK = attend(q_BHTK, k_BGTK, v_BGTK, mask)
+        y_BHTK = self.attend(q_BHTK, k_BGTK, v_BGTK, mask)
         y_BTD: Tensor = self.output(y_BHTK.transpose(1, 2).flatten(-2))
         return y_BTD
 
@@ -99,7 +101,7 @@ class Decoder(nn.Module):
         """
         scope = replace(scope, window=self.shape.window)
         mask = make_mask(scope)
-        rotation = rotations(positions(scope.documents_BT), self.shape)
+        rotation = rotations(positions(scope), self.shape)
         x_BTD = self.embedding(inputs) if self.first else inputs
         for layer in self.layers.values():
             x_BTD = layer(x_BTD, rotation, mask)
@@ -162,12 +164,16 @@ def token_losses(model: nn.Module, example: Example) -> Tensor:
     logits_BTV = model(example.inputs_BT, example.scope)
     labels_BT = example.labels_BT
     losses = F.cross_entropy(
-        logits_BTV.flatten(0, 1).float(),
+        at_least_fp32(logits_BTV).flatten(0, 1),
         labels_BT.flatten(),
         ignore_index=IGNORED,
         reduction="none",
     )
     return losses.view(labels_BT.shape)
+
+
+def at_least_fp32(x: Tensor) -> Tensor:
+    return x if x.dtype == torch.float64 else x.float()
 
 
 def num_parameters(model: nn.Module) -> int:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import torch
-from torch import Tensor, nn
-from torch.distributed.tensor import DTensor
+from torch import nn
 
 from trainer.settings import RunSettings, Schedule
 
@@ -37,9 +36,3 @@ def make_optimizer(model: nn.Module, run: RunSettings) -> torch.optim.AdamW:
     return torch.optim.AdamW(
         groups, lr=run.learning_rate, betas=run.betas, fused=parameters[0].is_cuda
     )
-
-
-def clip_gradients(model: nn.Module, largest: float) -> Tensor:
-    """Scale gradients to a norm of at most `largest`; returns the norm before, over all ranks."""
-    norm = torch.nn.utils.clip_grad_norm_(model.parameters(), largest)
-    return norm.full_tensor() if isinstance(norm, DTensor) else norm

@@ -93,7 +93,15 @@ class Checkpoint(Settings):
 
 
 class Parallel(Settings):
-    fsdp: Literal["auto"] | Annotated[int, Field(ge=1)] = "auto"  # processes; auto: all there are
+    """Processes along each axis; their product is the number of processes. docs/parallel.md."""
+
+    fsdp: Literal["auto"] | Annotated[int, Field(ge=1)] = "auto"  # that share weights; auto: rest
+    replicate: int = Field(1, ge=1)  # whole copies: DDP; of what `fsdp` shares: HSDP
+    tensor: int = Field(1, ge=1)  # that divide each layer by heads, and norms by positions
+    context: int = Field(1, ge=1)  # that divide each window
+    pipeline: int = Field(1, ge=1)  # that divide the layers
+    schedule: Literal["1f1b", "gpipe", "interleaved"] = "1f1b"  # of `pipeline`
+    recompute: bool = False  # keep only the input of a layer for backward, and compute it again
 
 
 class RunSettings(Settings):
@@ -117,7 +125,9 @@ class RunSettings(Settings):
     # become blank (no loss counts) and are named in skipped.jsonl
     on_damage: Literal["fail", "skip"] = "fail"
     seed: int = Field(0, ge=0)  # of the initial weights; the order of data has mixture.seed
-    precision: Literal["fp32", "bf16"] = "fp32"  # bf16: autocast; weights and optimizer stay fp32
+    # bf16: autocast; weights and optimizer stay fp32. fp64: to compare layouts, slow
+    precision: Literal["fp32", "bf16", "fp64"] = "fp32"
+    device: Literal["auto", "cpu", "cuda"] = "auto"  # auto: the GPU where there is one
     evaluate: Evaluate = Evaluate()
     checkpoint: Checkpoint = Checkpoint()
     parallel: Parallel = Parallel()
@@ -136,6 +146,7 @@ FREE_KEYS = frozenset(
         "evaluate",
         "checkpoint",
         "parallel",
+        "device",
         "compile",
         "threads",
     }

@@ -3,7 +3,7 @@
 The loss is the sum over all targets of all ranks and micro-batches, divided by their number; a mean
 of means weights a rank with few targets too much (torchtitan #1842, #2206).
 
-Shapes: B windows, S = T + 1 tokens of a whole window.
+Shapes: B windows, S = T + 1 tokens of a whole window, t positions of this rank.
 """
 
 from __future__ import annotations
@@ -13,17 +13,23 @@ from contextlib import AbstractContextManager, nullcontext
 
 import torch
 from torch import Tensor, nn
+from torch.distributed.tensor.parallel import loss_parallel
 
 from mixtures.batch import Batch
 from trainer.model import token_losses
 from trainer.objectives import CAUSAL, Example, make_example
-from trainer.parallel import World, sum_over_ranks
+from trainer.parallel import stages
+from trainer.parallel.apply import exchange_gradients
+from trainer.parallel.context import my_part
+from trainer.parallel.norm import local
+from trainer.parallel.stages import LossOf
+from trainer.parallel.world import World, sum_over_ranks
 from trainer.settings import RunSettings
 
 
 def precision(run: RunSettings, world: World) -> AbstractContextManager[None]:
-    """bf16 by autocast: one arithmetic for every layout; weights are gathered in fp32."""
-    if run.precision == "fp32":
+    """bf16 by autocast: one arithmetic for every layout."""
+    if run.precision != "bf16":
         return nullcontext()
     return torch.autocast(world.device.type, torch.bfloat16)
 
@@ -58,15 +64,49 @@ def backward(
     `batch` holds this rank's windows, from `position` of the run on; `most` is the largest number
     that any rank has.
     """
-    chunks = list(micro_batches(batch, most, run, world.device, position))
+    if world.layout.pipeline > 1:  # stages agree on one size of micro-batches
+        most = -(-most // run.micro_batch) * run.micro_batch
+    chunks = [my_part(e, world) for e in micro_batches(batch, most, run, world.device, position)]
     valid = sum(example.num_targets() for example in chunks)
     assert isinstance(valid, Tensor), "a batch has at least one window"
     num_targets = sum_over_ranks(valid, world).clamp(min=1)
-    total = torch.zeros((), device=world.device)
-    for example in chunks:
+    # FSDP and DDP take the mean of gradients over ranks; what is wanted is their sum
+    ranks = world.layout.data * world.layout.context
+
+    def loss_of(part: nn.Module, example: Example) -> Tensor:
         with precision(run, world):
-            loss = token_losses(model, example).sum()
-        # FSDP takes the mean of gradients over ranks; what is wanted is their sum
-        torch.autograd.backward(loss * world.size / num_targets)
+            return local(token_losses(part, example)).sum() * ranks / num_targets
+
+    with divided_logits(world):
+        total = _backward(model, chunks, loss_of, run, world)
+    return (sum_over_ranks(total, world) / ranks).item()
+
+
+def _backward(
+    model: nn.Module, chunks: list[Example], loss_of: LossOf, run: RunSettings, world: World
+) -> Tensor:
+    """Add the gradients of this rank's micro-batches; returns what their losses sum to."""
+    if world.layout.pipeline > 1:
+        return stages.backward(model, chunks, loss_of, run.parallel.schedule, world)
+    total = torch.zeros((), device=world.device, dtype=torch.float64)
+    for number, example in enumerate(chunks, 1):
+        exchange_gradients(model, number == len(chunks), world)
+        loss = loss_of(model, example)
+        torch.autograd.backward(loss)
         total += loss.detach()
-    return (sum_over_ranks(total, world) / num_targets).item()
+    return total
+
+
+def divided_logits(world: World) -> AbstractContextManager[None]:
+    """Each rank of `tensor` has the logits of some tokens: the loss needs sums, not all of them."""
+    return loss_parallel() if world.layout.tensor > 1 else nullcontext()
+
+
+@torch.no_grad()
+def losses_of(model: nn.Module, example: Example, world: World) -> Tensor:
+    """Nats of this rank's targets [B, t], for evaluation; zeros on all stages but the last."""
+    example = my_part(example, world)
+    with divided_logits(world):
+        if world.layout.pipeline > 1:
+            return stages.forward(model, example, token_losses, world)
+        return local(token_losses(model, example))

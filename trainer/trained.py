@@ -15,7 +15,7 @@ from trainer.settings import RunSettings
 
 if TYPE_CHECKING:  # torch is loaded when a model is asked for, not before
     from trainer.model import Decoder
-    from trainer.parallel import World
+    from trainer.parallel.world import World
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Trained:
     def world(self) -> World:
         import torch
 
-        from trainer.parallel import World
+        from trainer.parallel.world import World
 
         return World(0, 1, torch.device("cuda" if torch.cuda.is_available() else "cpu"), None)
 

@@ -25,7 +25,7 @@ from trainer.cloze import (
 )
 from trainer.evaluate import answer
 from trainer.model import Decoder, initialize
-from trainer.parallel import World
+from trainer.parallel.world import World
 from trainer.shapes import Shape
 from trainer.tasks import Question, Task
 

@@ -15,7 +15,7 @@ from trainer.attention import Scope
 from trainer.evaluate import score
 from trainer.items import Items, tokenize
 from trainer.model import Decoder, initialize
-from trainer.parallel import World
+from trainer.parallel.world import World
 from trainer.shapes import Shape
 
 ONE = World(0, 1, torch.device("cpu"), None)

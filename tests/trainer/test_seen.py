@@ -16,7 +16,7 @@ from mixtures.loader import Loader
 from mixtures.plan import Plan, make_plan
 from pipeline.config import ConfigError
 from pipeline.files import write_json
-from trainer.parallel import World, share
+from trainer.parallel.world import World, share
 from trainer.seen import main
 from trainer.settings import load_run
 

@@ -11,7 +11,7 @@ import torch
 from mixtures.batch import Batch
 from trainer.model import Decoder, initialize, token_losses
 from trainer.objectives import CAUSAL, IGNORED, make_example
-from trainer.parallel import World, share
+from trainer.parallel.world import World, share
 from trainer.settings import RunSettings
 from trainer.shapes import Shape
 from trainer.step import backward, micro_batches

@@ -12,7 +12,7 @@ def test_threads_of_torch_sleep_while_they_wait() -> None:
     # took 48 s instead of 1. OpenMP says what it read when torch loads it.
     told = {**os.environ, "OMP_DISPLAY_ENV": "TRUE"}
     told.pop("OMP_WAIT_POLICY", None)
-    command = [sys.executable, "-c", "import trainer.parallel"]
+    command = [sys.executable, "-c", "import trainer.parallel.world"]
     errors = subprocess.run(command, env=told, capture_output=True, text=True).stderr
     assert [line.strip() for line in errors.splitlines() if "OMP_WAIT_POLICY" in line] == [
         "OMP_WAIT_POLICY = 'PASSIVE'"
