@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-SECONDS = float(os.environ.get("CPS", 120.0))  # longer than any job on a busy machine: what takes more hangs
+SECONDS = 120.0  # longer than any job on a busy machine: what takes more hangs
 # Libraries start threads when they are imported; with these settings they do not.
 NO_THREADS = {"OPENBLAS_NUM_THREADS": "1", "JE_ARROW_MALLOC_CONF": "background_thread:false"}
 

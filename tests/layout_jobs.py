@@ -59,9 +59,8 @@ def train(run: RunSettings, world: World) -> dict[str, Any]:
     for step in range(STEPS):
         first, count, most = share(WINDOWS, world)
         batch = windows(step)
-        mine = Batch(
-            batch.tokens[first : first + count], batch.documents[first : first + count], ((),) * count
-        )
+        part = slice(first, first + count)
+        mine = Batch(batch.tokens[part], batch.documents[part], ((),) * count)
         optimizer.zero_grad()
         losses.append(backward(model, mine, most, run, world, step * WINDOWS + first))
         norms.append(clip_gradients(model, run.grad_clip, world).item())

@@ -81,4 +81,6 @@ def test_losses_norms_and_parameters_are_those_of_one_process(
             whole |= stage["parameters"]
         assert whole.keys() == expected["parameters"].keys(), name
         for key, value in expected["parameters"].items():
-            torch.testing.assert_close(whole[key], value, rtol=1e-6, atol=1e-9, msg=f"{name}: {key}")
+            torch.testing.assert_close(
+                whole[key], value, rtol=1e-6, atol=1e-9, msg=f"{name}: {key}"
+            )

@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trainer.model import Decoder
-from trainer.optim import clip_gradients, learning_rate, make_optimizer
+from trainer.optim import learning_rate, make_optimizer
+from trainer.parallel.norm import clip_gradients
+from trainer.parallel.world import World
 from trainer.settings import RunSettings, Schedule
 
 TINY = {"width": 16, "depth": 1, "heads": 2, "kv_heads": 1, "ffn": 16}
@@ -47,5 +49,5 @@ def test_only_matrices_decay() -> None:
 def test_clipping_returns_the_norm_before() -> None:
     model = torch.nn.Linear(2, 1, bias=False)
     model.weight.grad = torch.tensor([[3.0, 4.0]])
-    assert clip_gradients(model, 1.0).item() == 5.0
+    assert clip_gradients(model, 1.0, World(0, 1, torch.device("cpu"), None)).item() == 5.0
     torch.testing.assert_close(model.weight.grad, torch.tensor([[0.6, 0.8]]))

@@ -16,6 +16,7 @@ from mixtures.loader import Loader
 from mixtures.plan import Plan, make_plan
 from pipeline.config import ConfigError
 from pipeline.files import write_json
+from trainer.parallel.layout import Layout
 from trainer.parallel.world import World, share
 from trainer.seen import main
 from trainer.settings import load_run
@@ -62,7 +63,8 @@ def test_the_documents_of_a_step(run: Path, capsys: pytest.CaptureFixture[str]) 
         assert all(a["end"] == b["begin"] for a, b in itertools.pairwise(mine))
         assert mine[-1]["end"] <= LENGTH + 1, "padding is no document"
         ranks = [
-            share(BATCH, World(rank, RANKS, torch.device("cpu"), None)) for rank in range(RANKS)
+            share(BATCH, World(rank, RANKS, torch.device("cpu"), None, Layout(fsdp=RANKS)))
+            for rank in range(RANKS)
         ]
         (rank,) = [r for r, (first, num, _) in enumerate(ranks) if first <= at < first + num]
         assert {row["rank"] for row in mine} == {rank}

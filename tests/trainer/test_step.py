@@ -11,6 +11,7 @@ import torch
 from mixtures.batch import Batch
 from trainer.model import Decoder, initialize, token_losses
 from trainer.objectives import CAUSAL, IGNORED, make_example
+from trainer.parallel.layout import Layout
 from trainer.parallel.world import World, share
 from trainer.settings import RunSettings
 from trainer.shapes import Shape
@@ -87,7 +88,8 @@ def test_a_batch_without_targets_has_loss_0_and_no_gradient() -> None:
 def test_each_rank_takes_its_slice_by_position(
     windows: int, ranks: int, expected: list[tuple[int, int]]
 ) -> None:
-    shares = [share(windows, World(r, ranks, torch.device("cpu"), None)) for r in range(ranks)]
+    cpu, layout = torch.device("cpu"), Layout(fsdp=ranks)
+    shares = [share(windows, World(r, ranks, cpu, None, layout)) for r in range(ranks)]
     assert [(first, count) for first, count, _ in shares] == expected
     assert {most for _, _, most in shares} == {max(count for _, count in expected)}
 

@@ -40,7 +40,8 @@ def apply_layout(model: Decoder, run: RunSettings, world: World) -> None:
         context.divide_windows(layers, world.axis("context").get_group())
     for layer in layers:
         if run.parallel.recompute:
-            layer.forward = functools.partial(checkpoint, layer.forward, use_reentrant=False)
+            again = functools.partial(checkpoint, layer.forward, use_reentrant=False)
+            setattr(layer, "forward", again)  # noqa: B010
         if run.compile:
             layer.compile()
     if world.mesh is not None:
@@ -57,8 +58,8 @@ def divide_layers(model: Decoder, layers: list[Layer], mesh: DeviceMesh) -> None
     plan: dict[str, ParallelStyle] = {
         "attention_norm": SequenceParallel(),
         "attention": PrepareModuleInput(
-            input_layouts=(Shard(1), None, None),  # type: ignore[arg-type]
-            desired_input_layouts=(Replicate(), None, None),  # type: ignore[arg-type]
+            input_layouts=(Shard(1), None, None),
+            desired_input_layouts=(Replicate(), None, None),
         ),
         "attention.query": ColwiseParallel(),
         "attention.key": ColwiseParallel(),

@@ -50,7 +50,8 @@ def divide_windows(layers: list[Layer], group: dist.ProcessGroup) -> None:
     """Let the attention of each layer gather keys and values from all ranks of `group`."""
 
     def attend_all(q_BHTK: Tensor, k_BGTK: Tensor, v_BGTK: Tensor, mask: Mask) -> Tensor:
-        k_BGTK, v_BGTK = _Gather.apply(torch.stack([k_BGTK, v_BGTK]), group)
+        gather: Any = _Gather.apply
+        k_BGTK, v_BGTK = gather(torch.stack([k_BGTK, v_BGTK]), group)
         return attend(q_BHTK, k_BGTK, v_BGTK, mask)
 
     for layer in layers:

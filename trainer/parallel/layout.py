@@ -54,6 +54,9 @@ class Layout:
         return " x ".join(f"{axis} {size}" for axis, size in named if size > 1) or "one process"
 
 
+ONE = Layout()
+
+
 def make_layout(run: RunSettings, num_processes: int) -> Layout:
     """The layout that `parallel` asks for, `auto` filled in.
 

@@ -28,7 +28,7 @@ def clip_gradients(model: nn.Module, largest: float, world: World) -> Tensor:
 def gradient_norm(model: nn.Module, world: World) -> Tensor:
     """Euclidean norm over all parameters of all ranks, each counted once."""
     grads = [
-        _settled(parameter)
+        settled(parameter)
         for name, parameter in model.named_parameters()
         if parameter.grad is not None and not is_copy(name, world)
     ]
@@ -56,11 +56,12 @@ def is_copy(name: str, world: World) -> bool:
     return name == "embedding.weight" and stages > 1 and world.place.pipeline == stages - 1
 
 
-def _settled(parameter: nn.Parameter) -> Tensor:
+def settled(parameter: nn.Parameter) -> Tensor:
     """Its gradient, laid out as it is itself: DTensor leaves sums over a mesh undone."""
     grad, data = parameter.grad, parameter.data
     assert grad is not None
-    if isinstance(grad, DTensor) and isinstance(data, DTensor):
+    if isinstance(grad, DTensor):
+        assert isinstance(data, DTensor)
         if grad.placements != data.placements:
             grad = parameter.grad = grad.redistribute(placements=data.placements)
     return grad

@@ -25,10 +25,9 @@ from torch.distributed.pipelining import (
 from trainer.model import Decoder
 from trainer.objectives import Example
 from trainer.parallel.layout import stages_per_rank
-from trainer.parallel.norm import local
+from trainer.parallel.norm import local, settled
 from trainer.parallel.world import World
 from trainer.settings import RunSettings
-from trainer.shapes import Shape
 
 LossOf = Callable[[nn.Module, Example], Tensor]  # (last stage, micro-batch) -> what is summed
 SCHEDULES = {"gpipe": ScheduleGPipe, "1f1b": Schedule1F1B, "interleaved": ScheduleInterleaved1F1B}
@@ -118,7 +117,7 @@ def _add_tied(model: nn.Module, world: World) -> None:
     axis, place = world.axis("pipeline"), world.place.pipeline
     if place not in (0, axis.size() - 1):
         return
-    grad = local(model.get_parameter("embedding.weight").grad)
+    grad = local(settled(model.get_parameter("embedding.weight")))
     other = torch.empty_like(grad)
     peer = axis.size() - 1 - place
     group = axis.get_group()
@@ -138,7 +137,7 @@ def forward(model: nn.Module, example: Example, loss_of: LossOf, world: World) -
     parts, axis = parts_of(model), world.axis("pipeline")
     ranks, group = axis.size(), axis.get_group()
     losses = torch.zeros(example.labels_BT.shape, device=world.device)
-    for turn, part in enumerate(parts):
+    for part in parts:
         if not part.first:
             received = _stream(part, example, world)
             dist.recv(received, group=group, group_src=(world.place.pipeline - 1) % ranks)

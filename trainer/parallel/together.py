@@ -38,9 +38,10 @@ def together(rank: int, size: int) -> Iterator[None]:
     Raises:
         PeerError: on ranks whose collectives broke because another one failed.
     """
-    store = _get_default_store().clone()
+    default: Any = _get_default_store()
+    store = default.clone()  # a client of its own: the others wait in their calls
     ended = threading.Event()
-    watch = threading.Thread(target=_watch, args=(rank, store.clone(), ended), daemon=True)
+    watch = threading.Thread(target=_watch, args=(rank, default.clone(), ended), daemon=True)
     watch.start()
     try:
         yield

@@ -22,7 +22,7 @@ from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 
 from mixtures.stream import rank_share
 from pipeline.config import ConfigError
-from trainer.parallel.layout import AXES, Layout, make_layout
+from trainer.parallel.layout import AXES, ONE, Layout, make_layout
 from trainer.parallel.together import together
 from trainer.settings import RunSettings
 
@@ -35,7 +35,7 @@ class World:
     size: int
     device: torch.device
     mesh: DeviceMesh | None  # of the axes AXES; None: one process
-    layout: Layout = Layout()
+    layout: Layout = ONE
 
     @property
     def first(self) -> bool:
