@@ -24,7 +24,7 @@ def _model(shape: Shape = TINY, vocabulary: int = 50, seed: int = 0) -> Decoder:
 
 def test_positions_restart_at_each_document() -> None:
     documents = torch.tensor([[0, 0, 0, 1, 1, 2], [7, 7, 7, 7, 7, 7], [0, 1, 2, 3, 4, 4]])
-    assert positions(documents).tolist() == [
+    assert positions(Scope(documents)).tolist() == [
         [0, 1, 2, 0, 1, 0],
         [0, 1, 2, 3, 4, 5],
         [0, 0, 0, 0, 0, 1],
