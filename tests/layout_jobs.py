@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import os
+import sys
+import time
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import tiny_run
 import torch
 import torch.distributed as dist
 from tiny_run_jobs import be
 from torch.distributed.tensor import DTensor
 
 from mixtures.loader import Batch
+from trainer import cli, loop
 from trainer.loop import build_model
 from trainer.optim import make_optimizer
 from trainer.parallel.layout import Layout, check_fit, make_layout
 from trainer.parallel.norm import clip_gradients
-from trainer.parallel.world import World, make_mesh, share
+from trainer.parallel.world import World, join_world, make_mesh, share, wait_for_all
 from trainer.settings import RunSettings
 from trainer.step import backward
 
@@ -88,3 +93,30 @@ def rank_of_matrix(rank: int, size: int, folder: Path, cases: Sequence[tuple[str
             torch.save(result, folder / f"{name}-{world.place.pipeline}.pt")
         print(name, os.times().elapsed, flush=True)
     dist.destroy_process_group()
+
+
+def rank_of_failure(rank: int, size: int, folder: Path, failing: int) -> None:
+    """Rank `failing` raises before a collective in which rank 0 or 1 waits; rank 2 computes."""
+    be(rank, size, folder)
+    with join_world(settings({})) as world:
+        if rank == failing:
+            (folder / "failed").write_text(str(time.monotonic()))
+            raise ValueError("shard 17 is gone")
+        if rank == 2:
+            time.sleep(600)
+        wait_for_all(world)
+
+
+def failing_rank_of_run(rank: int, size: int, data: Path, path: Path) -> None:
+    """Rank 1 fails at its third batch, by the command."""
+    tiny_run.use(data)
+    be(rank, size, path)
+    made, calls = loop._batch, iter(range(100))
+
+    def broken(*arguments: Any) -> Batch:
+        if rank == 1 and next(calls) == 2:
+            raise OSError(errno.EIO, "Input/output error", "part-00000.arrow")
+        return made(*arguments)
+
+    loop._batch = broken
+    sys.exit(cli.main(["train", str(path)]))

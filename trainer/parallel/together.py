@@ -22,6 +22,7 @@ from torch.distributed.distributed_c10d import _get_default_store
 
 KEY = "assay/failed"
 HEARD = "assay/heard"  # how many ranks have read it
+LOST = "the process that holds the store, usually rank 0, ended without a message"
 LOOK_SECONDS = 1.0
 GRACE_SECONDS = 5.0  # for a process to leave by itself, closing its files
 EXIT_CODE = 1
@@ -40,16 +41,16 @@ def together(rank: int, size: int) -> Iterator[None]:
     """
     default: Any = _get_default_store()
     store = default.clone()  # a client of its own: the others wait in their calls
-    ended = threading.Event()
-    watch = threading.Thread(target=_watch, args=(rank, default.clone(), ended), daemon=True)
+    ended, heard = threading.Event(), list[str]()
+    watch = threading.Thread(target=_watch, args=(rank, default.clone(), ended, heard), daemon=True)
     watch.start()
     try:
         yield
         dist.barrier()  # a rank that leaves first may take the store with it
     except BaseException as error:
-        said = _tell(store, rank, error)
-        if said is not None and _of_transport(error):
-            raise PeerError(said) from error
+        heard += _tell(store, f"rank {rank}: {type(error).__name__}: {error}")
+        if _of_transport(error):
+            raise PeerError(heard[0] if heard else LOST) from error
         _let_others_read(store, size)
         raise
     finally:
@@ -57,14 +58,13 @@ def together(rank: int, size: int) -> Iterator[None]:
         watch.join()
 
 
-def _tell(store: Any, rank: int, error: BaseException) -> str | None:
+def _tell(store: Any, mine: str) -> list[str]:
     """Leave a message, unless one is there; returns that of another rank."""
-    mine = f"rank {rank}: {type(error).__name__}: {error}"
     try:
-        first = store.compare_set(KEY, "", mine).decode()
-    except (RuntimeError, OSError):  # the process that holds the store is gone
-        return "the process that holds the store, usually rank 0, ended without a message"
-    return None if first == mine else str(first)
+        first = str(store.compare_set(KEY, "", mine).decode())
+    except (RuntimeError, OSError):  # the store is gone, and who held it knows why
+        return []
+    return [] if first == mine else [first]
 
 
 def _let_others_read(store: Any, size: int) -> None:
@@ -82,15 +82,15 @@ def _of_transport(error: BaseException) -> bool:
     )
 
 
-def _watch(rank: int, store: Any, ended: threading.Event) -> None:
-    """End the process when another one failed and this one does not notice."""
-    while not ended.wait(LOOK_SECONDS):
+def _watch(rank: int, store: Any, ended: threading.Event, heard: list[str]) -> None:
+    """Hear of failures, and end the process when it does not leave by itself."""
+    while not heard and not ended.wait(LOOK_SECONDS):
         try:
-            said = store.get(KEY).decode() if store.check([KEY]) else None
-            if said is not None:
+            if store.check([KEY]):
+                heard.append(store.get(KEY).decode())
                 store.add(HEARD, 1)
         except (RuntimeError, OSError):
-            said = "the process that holds the store, usually rank 0, ended without a message"
-        if said is not None and not ended.wait(GRACE_SECONDS):
-            print(f"assay: rank {rank} ends, because of {said}", file=sys.stderr, flush=True)
-            os._exit(EXIT_CODE)
+            heard.append(LOST)
+    if heard and not ended.wait(GRACE_SECONDS):
+        print(f"assay: rank {rank} ends, because of {heard[0]}", file=sys.stderr, flush=True)
+        os._exit(EXIT_CODE)
