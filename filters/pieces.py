@@ -41,16 +41,14 @@ class Segments(NamedTuple):
     counts: Counts
 
 
-@kernel
 def room(data: Bytes, offsets: Offsets) -> tuple[Words, Pieces, Pieces, Counts, Positions]:
     """Arrays of the largest size that may be needed. They are memory only as far as they are used,
-    and never replaced in a loop: that would cost a locked count each time.
+    and never replaced in a loop: that would cost a locked count each time. Made here and not in a
+    kernel, for numpy asks for large pages: of small ones each new one costs two microseconds.
     """
     num_texts = len(offsets) - 1
-    num_lines = num_texts
-    for at in range(offsets[0], offsets[num_texts]):
-        num_lines += data[at] == 10
-    num_words = (offsets[num_texts] - offsets[0] + num_texts) // 2 + 1  # "a a a"
+    num_lines = num_texts + _num_newlines(data, offsets)
+    num_words = int(offsets[-1] - offsets[0] + num_texts) // 2 + 1  # "a a a"
     return (
         Words(
             np.zeros(num_texts + 1, np.int64),
@@ -61,17 +59,19 @@ def room(data: Bytes, offsets: Offsets) -> tuple[Words, Pieces, Pieces, Counts, 
         ),
         _pieces(num_texts, num_lines),
         _pieces(num_texts, num_lines),
-        Counts(
-            np.empty(num_texts, np.int32),
-            np.empty(num_texts, np.int32),
-            np.empty(num_texts, np.int32),
-            np.empty(num_texts, np.int32),
-        ),
+        Counts(*(np.empty(num_texts, np.int32) for _ in Counts._fields)),
         table_for((longest(offsets) + 1) // 2),
     )
 
 
 @kernel
+def _num_newlines(data: Bytes, offsets: Offsets) -> int:
+    found = 0
+    for at in range(offsets[0], offsets[-1]):
+        found += data[at] == 10
+    return found
+
+
 def _pieces(num_texts: int, bound: int) -> Pieces:
     return Pieces(
         np.zeros(num_texts + 1, np.int64),

@@ -13,11 +13,11 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from filters.names import MIN_BITS, Offsets, fill, name_of
-from filters.pieces import Segments, room
+from filters.names import MIN_BITS, Offsets, Positions, fill, name_of
+from filters.pieces import Counts, Pieces, Segments, room
 from filters.repetition import Repetition, repeated_words
 from filters.text import CLASSES, SPACE, WORD, Bits, next_char
-from filters.wordruns import LONG_WORD, NUM_HAN, ascii_run, han_run, word_end
+from filters.wordruns import LONG_WORD, NUM_HAN, Words, ascii_run, han_run, word_end
 from kernels.arrow import string_buffers
 from kernels.compile import kernel
 from kernels.hashing import Bytes, folded_hash, span_hash
@@ -40,7 +40,8 @@ class Texts:
     @cached_property
     def segments(self) -> Segments:
         """Found when a group asks first."""
-        return segment(self.data, self.offsets, CLASSES)
+        arrays = room(self.data, self.offsets)
+        return segment(self.data, self.offsets, CLASSES, *arrays)
 
     @cached_property
     def repetition(self) -> Repetition:
@@ -69,9 +70,18 @@ _ENDS = (0x3002, 0xFF01, 0xFF1F, 0x2026, 0xFF1B, 0x21, 0x3F)  # 。！？…；!
 
 
 @kernel
-def segment(data: Bytes, offsets: Offsets, classes: Bits) -> Segments:
+def segment(
+    data: Bytes,
+    offsets: Offsets,
+    classes: Bits,
+    words: Words,
+    lines: Pieces,
+    paragraphs: Pieces,
+    counts: Counts,
+    table: Positions,
+) -> Segments:
+    """Fills the others but the table, which is for itself: `room` makes them."""
     num_texts = len(offsets) - 1
-    words, lines, paragraphs, counts, table = room(data, offsets)
     han = np.full(NUM_HAN, -1, np.int32)
     word = line = paragraph = first = distinct = 0
     for text in range(num_texts):
