@@ -27,13 +27,13 @@ from torch.distributed.device_mesh import init_device_mesh
 from mixtures.batch import Batch
 from trainer import checkpoint
 from trainer.attention import Scope, attend, dense_mask, flex_mask
-from trainer.loop import build_model
 from trainer.metrics import flops_per_token
 from trainer.model import Decoder, num_parameters
 from trainer.optim import make_optimizer
 from trainer.parallel.norm import clip_gradients
 from trainer.parallel.world import World
 from trainer.settings import RunSettings
+from trainer.starting import build_model
 from trainer.step import backward
 
 VOCABULARY = 32_768

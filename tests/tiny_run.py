@@ -16,7 +16,7 @@ from mixtures.heldout import HeldoutSet
 from mixtures.plan import Plan, PlannedSource, plan_from_dict
 from pipeline import schema
 from pipeline.files import file_hash, part_name, write_sealed
-from trainer import commands, loop, record, rescore
+from trainer import commands, loop, record, rescore, scoring, starting
 from trainer.metrics import Progress
 from trainer.record import RunResult
 from trainer.settings import load_run
@@ -122,10 +122,10 @@ def use(data: Path, patch: Callable[[object, str, object], None] = setattr, **ch
     def sets_of(run: object) -> list[HeldoutSet]:
         return heldout_sets() + heldout_sets(["我们在路上。", "🙂"], "zh")
 
-    for module in (loop, record):
+    for module in (starting, record):
         patch(module, "make_plan", plan_of)
     patch(commands, "load_mixture", lambda path: None)
-    for module in (loop, rescore):
+    for module in (scoring, rescore):
         patch(module, "heldout_sets", sets_of)
 
 

@@ -13,13 +13,15 @@ import tiny_run
 import torch
 from torch.distributed.checkpoint.state_dict import StateDictOptions, get_state_dict
 
-from trainer import checkpoint, loop, step
+from trainer import checkpoint, loop, saved, step
 from trainer.attention import Scope
-from trainer.loop import TrainingError, build_model
+from trainer.loop import TrainingError
 from trainer.model import Decoder
 from trainer.optim import make_optimizer
 from trainer.parallel.world import World, join_world
-from trainer.settings import RunSettings
+from trainer.saving import Saver
+from trainer.settings import Checkpoint, RunSettings
+from trainer.starting import build_model
 
 SHAPE = {"width": 16, "depth": 1, "heads": 2, "kv_heads": 1, "ffn": 16}
 RUN = RunSettings.model_validate(
@@ -40,7 +42,17 @@ def pair(seed: int, world: World = ONE) -> Pair:
 
 
 def save(folder: Path, step: int, seed: int, keep: int = 2) -> Path:
-    return checkpoint.save(folder, *pair(seed), {"step": step, "data": {}}, ONE, keep=keep)
+    return saved_by(ONE, folder, pair(seed), {"step": step, "data": {}}, keep)
+
+
+def saved_by(
+    world: World, folder: Path, trained: Pair, record: dict[str, Any], keep: int = 1
+) -> Path:
+    """Write one checkpoint, as a run does."""
+    saver = Saver(folder, Checkpoint(keep=keep), world, print)
+    saver.save(*trained, record)
+    saver.finish()
+    return folder / saved.name(record["step"])
 
 
 def save_killed_at(moment: str, folder: Path) -> None:
@@ -77,7 +89,7 @@ def _save_with_state(folder: Path, trained: Pair, world: World) -> None:
     if world.first:
         folder.mkdir()
         torch.save(state, folder / "state.pt")
-    checkpoint.save(folder, *trained, {"step": 1}, world, keep=1)
+    saved_by(world, folder, trained, {"step": 1})
 
 
 def train_killed_after(number: int, data: Path, path: Path) -> None:
@@ -97,16 +109,17 @@ def train_killed_after(number: int, data: Path, path: Path) -> None:
 def train_killed_at_save(number: int, after: bool, data: Path, path: Path) -> None:
     """Be killed just before or just after the checkpoint of a step is written."""
     tiny_run.use(data)
-    save = checkpoint.save
+    save = Saver.save
 
-    def killed(*arguments: Any, **options: Any) -> None:
+    def killed(*arguments: Any, **options: Any) -> float:
         mine = arguments[3]["step"] == number
         if after or not mine:
             save(*arguments, **options)
         if mine:
             os.kill(os.getpid(), signal.SIGKILL)
+        return 0.0
 
-    checkpoint.save = killed
+    Saver.save = killed
     tiny_run.train(path)
 
 

@@ -1,12 +1,14 @@
-"""Checkpoints: torch.distributed.checkpoint in a folder that is either complete or not there.
+"""The state of a run on disk: DCP's files in a folder that is either complete or not there.
 
     checkpoints/step-00000120/   DCP files, manifest.json (last: size and hash of every file)
     checkpoints/latest           link to the newest, for people and other tools
 
-Written under a temporary name, every file synced, then the manifest, then renamed; only then are
-older ones deleted (KempnerForge #102: `latest` moved and old ones deleted before the write was
-durable left nothing to load). Loads under any number of processes (DCP, flattened optimizer keys).
-The loader's whole state is a position and the plan's fingerprint.
+Written under a temporary name, every file synced, then the manifest, then renamed (KempnerForge
+#102: `latest` moved and older ones deleted before the write was durable left nothing to load).
+Names are those of the model, optimizer state is flat (`state.<parameter>.exp_avg`), tensors are
+whole: so any number of processes in any layout loads it. The schedule is a function of the tokens
+and the loader's whole state is a position, both in the manifest; the random state is that of rank
+0, for nothing in a step draws from it (examples are functions of their window number).
 """
 
 from __future__ import annotations
@@ -20,8 +22,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import torch.distributed as dist
 from torch import nn
 from torch.distributed.checkpoint.api import CheckpointException
+from torch.distributed.checkpoint.filesystem import FileSystemReader
+from torch.distributed.checkpoint.metadata import TensorStorageMetadata
+from torch.distributed.checkpoint.staging import DefaultStager, StagingOptions
 from torch.distributed.checkpoint.state_dict import (
     StateDictOptions,
     get_state_dict,
@@ -31,63 +37,87 @@ from torch.distributed.checkpoint.state_dict_loader import load as read_state
 from torch.distributed.checkpoint.state_dict_saver import save as write_state
 
 from pipeline.files import file_hash, write_json
-from trainer.parallel.world import World, wait_for_all
-from trainer.saved import newest_first
+from trainer import saved
+from trainer.parallel.world import World
 
 OPTIONS = StateDictOptions(flatten_optimizer_state_dict=True)  # keys by parameter name: resharding
+PROOF_BYTES = 1 << 28  # of tensors that `prove` holds at once
+State = dict[str, Any]
 
 
-def save(
+def state_of(model: nn.Module, optimizer: torch.optim.Optimizer) -> State:
+    """All that a checkpoint holds; the tensors are those of the run, not copies."""
+    weights, moments = get_state_dict(model, optimizer, options=OPTIONS)
+    return {"model": weights, "optimizer": moments, "rng": torch.get_rng_state()}
+
+
+def stager(world: World) -> DefaultStager:
+    """Copies a state into memory of the host, the same memory each time."""
+    cuda = world.device.type == "cuda"
+    return DefaultStager(
+        StagingOptions(
+            use_pinned_memory=cuda,
+            use_shared_memory=False,
+            use_async_staging=False,
+            use_non_blocking_copy=cuda,
+        )
+    )
+
+
+def write(
     folder: Path,
-    model: nn.Module,
-    optimizer: torch.optim.Optimizer,
+    state: State,
     record: dict[str, Any],
     world: World,
-    *,
-    keep: int,
+    group: dist.ProcessGroup | None = None,
 ) -> Path:
     """Write `folder`/step-N with N = record["step"]; every rank calls it.
 
-    `record` (step and the loader's state) is kept in the manifest; the `keep` newest stay.
+    `record` (step, tokens and the loader's state) is kept in the manifest. `group`: through which
+    ranks agree; one of their own where they write while the run goes on.
+
+    Raises:
+        OSError: a disk refuses, on any rank; nothing is left of the checkpoint.
     """
-    target = folder / f"step-{record['step']:08d}"
+    target = folder / saved.name(record["step"])
     temporary = folder / f".{target.name}.tmp"
-    if world.first:
-        for stale in folder.glob(".step-*.tmp"):  # of a killed run
-            shutil.rmtree(stale)
-        temporary.mkdir(parents=True)
-    wait_for_all(world)
     try:
         with _quiet():
             write_state(
-                _state(model, optimizer), checkpoint_id=temporary, no_dist=world.mesh is None
+                state,
+                checkpoint_id=temporary,
+                process_group=group,
+                no_dist=world.mesh is None,
             )
-    except CheckpointException as error:
+        if world.first:
+            _publish(temporary, target, record)
+    except (CheckpointException, OSError) as error:
         shutil.rmtree(temporary, ignore_errors=True)  # a disk that is full has no room for it
-        raise _of_disk(error) or error from None
-    wait_for_all(world)
-    if world.first:
-        files = {}
-        for path in sorted(temporary.iterdir()):
-            _sync(path)
-            files[path.name] = {"bytes": path.stat().st_size, "xxh3_128": file_hash(path)}
-        write_json(temporary / "manifest.json", {**record, "files": files})
-        _sync(temporary)
-        shutil.rmtree(target, ignore_errors=True)  # there only if damaged: see saved.py
-        os.replace(temporary, target)
-        _sync(folder)
-        _link(folder / "latest", target.name)
-        for old in newest_first(folder)[keep:]:
-            shutil.rmtree(old)
-    wait_for_all(world)
+        cause = _of_disk(error) if isinstance(error, CheckpointException) else error
+        raise cause or error from None
     return target
+
+
+def _publish(temporary: Path, target: Path, record: dict[str, Any]) -> None:
+    """Make what all ranks wrote durable, then complete, then visible."""
+    files = {}
+    for path in sorted(temporary.iterdir()):
+        _sync(path)
+        files[path.name] = {"bytes": path.stat().st_size, "xxh3_128": file_hash(path)}
+    write_json(temporary / saved.MANIFEST, {**record, "files": files})
+    _sync(temporary)
+    shutil.rmtree(target, ignore_errors=True)  # there only if damaged: see saved.py
+    os.replace(temporary, target)
+    _sync(target.parent)
+    _link(target.parent / saved.LATEST, target.name)
 
 
 def load(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, world: World) -> None:
     """Fill model, optimizer and random state from a checkpoint, whatever layout wrote it."""
-    state = _state(model, optimizer)
+    state = state_of(model, optimizer)
     with _quiet():
         read_state(state, checkpoint_id=path, no_dist=world.mesh is None)
+    chosen = [{k: v for k, v in g.items() if k != "params"} for g in optimizer.param_groups]
     set_state_dict(
         model,
         optimizer,
@@ -95,6 +125,8 @@ def load(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, world: 
         optim_state_dict=state["optimizer"],
         options=OPTIONS,
     )
+    for group, settings in zip(optimizer.param_groups, chosen, strict=True):
+        group.update(settings)  # those of this run: a branch may have others than its parent
     torch.set_rng_state(state["rng"])
 
 
@@ -105,9 +137,35 @@ def load_weights(path: Path, model: nn.Module) -> None:
         read_state(state, checkpoint_id=path, no_dist=True)
 
 
-def _state(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Any]:
-    weights, moments = get_state_dict(model, optimizer, options=OPTIONS)
-    return {"model": weights, "optimizer": moments, "rng": torch.get_rng_state()}
+def tensors_in(path: Path) -> dict[str, torch.Size]:
+    """Names and shapes of the tensors of a checkpoint."""
+    found = FileSystemReader(path).read_metadata().state_dict_metadata
+    return {n: entry.size for n, entry in found.items() if isinstance(entry, TensorStorageMetadata)}
+
+
+def prove(path: Path) -> int:
+    """Read every tensor of a checkpoint in one process, some at a time; returns their bytes.
+
+    Raises:
+        Exception: one cannot be read, whatever torch says of it.
+    """
+    found = FileSystemReader(path).read_metadata().state_dict_metadata
+    some: State = {}
+    num_bytes = total = 0
+    for name, entry in found.items():
+        if isinstance(entry, TensorStorageMetadata):
+            some[name] = torch.empty(entry.size, dtype=entry.properties.dtype)
+            num_bytes += some[name].nbytes
+        if num_bytes >= PROOF_BYTES:
+            total += _read(path, some)
+            some, num_bytes = {}, 0
+    return total + (_read(path, some) if some else 0)
+
+
+def _read(path: Path, tensors: State) -> int:
+    with _quiet():
+        read_state(tensors, checkpoint_id=path, no_dist=True)
+    return sum(tensor.nbytes for tensor in tensors.values())
 
 
 def _of_disk(error: CheckpointException) -> OSError | None:

@@ -26,38 +26,35 @@ from torch import nn
 
 from mixtures.batch import Batch
 from mixtures.loader import Loader
-from mixtures.packed import require_whole
-from mixtures.plan import Plan, make_plan
+from mixtures.plan import Plan
 from mixtures.prefetch import ahead
 from mixtures.stream import AHEAD
 from pipeline.corpus import locked
 from pipeline.files import write_json
-from trainer import checkpoint, saved, skipped
-from trainer.cloze import Cloze, answers_of, encode_tasks, keep_answers
-from trainer.evaluate import answer, score, scores_of
-from trainer.interchange.weights import load_into
-from trainer.items import Items, heldout_sets, tokenize
+from trainer import resuming, skipped
+from trainer.batches import Step, steps, told_rounding
 from trainer.metrics import Progress, append_log, continue_log, progress_text
-from trainer.model import Decoder, initialize, num_parameters
-from trainer.optim import learning_rate, make_optimizer
-from trainer.parallel.apply import apply_layout
+from trainer.model import num_parameters
+from trainer.optim import make_optimizer
 from trainer.parallel.layout import check_fit
 from trainer.parallel.norm import clip_gradients
-from trainer.parallel.stages import Parts, held_layers
 from trainer.parallel.world import World, join_world, share, wait_for_all
 from trainer.record import (
     RunResult,
     finished_before,
     keep_plan,
     new_record,
-    plan_of,
     refuse_other_run,
     remove_run,
 )
-from trainer.scores import bits_per_byte, keep_scores, kept_scores
-from trainer.settings import RunSettings, batch_windows
-from trainer.step import backward, precision
-from trainer.tasks import load_tasks
+from trainer.saving import Saver
+from trainer.schedule import learning_rate
+from trainer.scores import kept_scores
+from trainer.scoring import Asked, asked_of, evaluate
+from trainer.settings import RunSettings
+from trainer.starting import build_model, plan_for, resume
+from trainer.step import backward
+from trainer.stopping import Stop, between_steps
 
 Row = dict[str, Any]  # of metrics.jsonl
 
@@ -78,37 +75,7 @@ class Job:
     loader: Loader
     model: nn.Module
     optimizer: torch.optim.Optimizer
-
-
-@dataclass(frozen=True)
-class Step:
-    """One step of the run: a function of its number."""
-
-    number: int  # from 1
-    position: int  # of its first window
-    windows: int
-    tokens_before: int
-    tokens: int  # seen after it
-    last: bool
-
-    def reaches(self, every: str | int) -> bool:
-        """Whether a multiple of `every` tokens falls into it; "final": whether it is the last."""
-        if self.last or isinstance(every, str):
-            return self.last
-        return self.tokens // every > self.tokens_before // every
-
-
-def steps(run: RunSettings, plan: Plan) -> list[Step]:
-    """All steps of a run: whole batches, and what is left of the plan as the last one."""
-    length = plan.sequence_length
-    batch = batch_windows(run, length)
-    result: list[Step] = []
-    for begin in range(0, plan.num_windows, batch):
-        end = min(begin + batch, plan.num_windows)
-        last = end == plan.num_windows
-        number = len(result) + 1
-        result.append(Step(number, begin, end - begin, begin * length, end * length, last))
-    return result
+    saver: Saver
 
 
 def train(run: RunSettings, *, progress: Progress, fresh: bool = False) -> RunResult:
@@ -119,6 +86,7 @@ def train(run: RunSettings, *, progress: Progress, fresh: bool = False) -> RunRe
         CorpusError: another process trains into `output`; a file of a corpus is damaged.
         ValueError: a packed file is damaged.
         TrainingError: the loss is not a number.
+        SaveError: the last checkpoint cannot be written.
     """
     earlier = None if fresh else finished_before(run)
     if earlier is not None:
@@ -126,26 +94,32 @@ def train(run: RunSettings, *, progress: Progress, fresh: bool = False) -> RunRe
     assert run.output is not None, "load_run gives every run a folder"
     folder = Path(run.output)
     with join_world(run) as world, locked(folder) if world.first else nullcontext():
-        if fresh and world.first:
-            remove_run(folder)
-        plan = _plan(run, world)
         if world.first:
-            _tell_of_rounding(run, plan, progress)
+            if fresh:
+                remove_run(folder)
+                resuming.forget(run, folder)
+            resuming.restore_records(run, folder, progress.line)
+        plan = plan_for(run, world)
+        if world.first:
+            for line in told_rounding(run.batch_tokens, plan.sequence_length):
+                progress.line(line)
         refuse_other_run(run, plan)
         check_fit(run, world.layout, plan.sequence_length)
         wait_for_all(world)  # all have read run.json before it is written anew
         model = build_model(run, plan.vocab_size, world)
         optimizer = make_optimizer(model, run)
         loader = Loader(plan, on_damage=run.on_damage)
-        job = Job(run, folder, plan, world, progress, loader, model, optimizer)
         record = new_record(run, plan, world.size, str(world.device))
         record["parameters"] = num_parameters(model)
-        done = _resume(job)
+        done, own = resume(run, folder, loader, model, optimizer, world, progress)
         if world.first:
             keep_plan(folder, plan)
             write_json(folder / "run.json", {**record, "status": "running"})
-        with closing(loader):
-            totals = _run(job, done)
+        saver = Saver.of(run, folder, world, progress.line)
+        job = Job(run, folder, plan, world, progress, loader, model, optimizer, saver)
+        with closing(loader), closing(saver):
+            totals = _run(job, done, own)
+            saver.finish()
         if world.first:
             if num_skipped := len(skipped.read(folder)):
                 record["skipped"] = num_skipped
@@ -153,90 +127,21 @@ def train(run: RunSettings, *, progress: Progress, fresh: bool = False) -> RunRe
         return RunResult(folder, False, **totals)
 
 
-def _tell_of_rounding(run: RunSettings, plan: Plan, progress: Progress) -> None:
-    windows = batch_windows(run, plan.sequence_length)
-    tokens = windows * plan.sequence_length
-    if tokens != run.batch_tokens:
-        progress.line(
-            f"`batch_tokens: {run.batch_tokens}` becomes {tokens:,}: a step takes whole windows, "
-            f"{windows:,} of {plan.sequence_length:,} tokens"
-        )
-
-
-def build_model(run: RunSettings, vocab_size: int, world: World) -> nn.Module:
-    """The model with its initial weights, on the device, as far as this rank holds it."""
-    shape = run.model.shape
-    parts = []
-    for held in held_layers(run, shape.depth, world):
-        part = Decoder(shape, vocab_size, held)
-        if run.initial is None:
-            initialize(part, run.seed)
-        else:
-            load_into(part, Path(run.initial))
-        part.to(world.device, torch.float64 if run.precision == "fp64" else torch.float32)
-        apply_layout(part, run, world)
-        parts.append(part)
-    return parts[0] if len(parts) == 1 else Parts(parts)
-
-
-def _plan(run: RunSettings, world: World) -> Plan:
-    """The plan of the mixture; the first rank packs, the others find it packed.
-
-    The first rank hashes all windows too: a flipped bit in one is another token, which no loss
-    would tell of. It costs one more reading of them, of which a run makes at least one.
-    """
-    if not world.first:
-        wait_for_all(world)
-    plan = make_plan(run.mixture, run.tokens)
-    if world.first:
-        if run.on_damage == "fail":  # else each rank looks at what it reads
-            for source in plan.sources:
-                require_whole(Path(source.folder))
-        wait_for_all(world)
-    return plan
-
-
-def _resume(job: Job) -> int:
-    """Load the newest good checkpoint, if any; returns the number of steps that are done."""
-    path = saved.newest(job.folder / "checkpoints")
-    if path is None:
-        if job.world.first and (job.folder / "metrics.jsonl").exists():
-            job.progress.line(
-                f"{job.folder}: begins anew, no checkpoint was saved; for longer runs set "
-                "`checkpoint: {every: 100M}` or so"
-            )
-        return 0
-    manifest = saved.manifest(path)
-    state = manifest["data"]
-    before = plan_of(job.folder, state["fingerprint"])
-    position = job.loader.resume(state, before)
-    checkpoint.load(path, job.model, job.optimizer, job.world)
-    if job.world.first:
-        job.progress.line(f"{job.folder}: goes on from {path.name}")
-        if before is not None and before.fingerprint != job.plan.fingerprint:
-            tokens = position * job.plan.sequence_length
-            job.progress.line(
-                f"the mixture changed: from window {position:,} on ({tokens:,} tokens) plan "
-                f"{job.plan.fingerprint}, before it {before.fingerprint}"
-            )
-    return int(manifest["step"])
-
-
-def _run(job: Job, done: int) -> dict[str, Any]:
+def _run(job: Job, done: int, own: bool) -> dict[str, Any]:
     """The steps after the first `done`, with what belongs between them; returns totals."""
     run, first = job.run, job.world.first
     asked = asked_of(run, job.plan)
-    planned = steps(run, job.plan)
+    planned = steps(run.batch_tokens, job.plan)
     row = (continue_log(job.folder / "metrics.jsonl", done) if first else None) or {"seconds": 0.0}
-    if done and _lacks_score(job, planned[done - 1]):
+    if own and _lacks_score(job, planned[done - 1]):
         _evaluate(job, asked, done)
     if first:
         begin = planned[done].position if done < len(planned) else len(job.loader)
         skipped.go_back(job.folder, begin)
     wait_for_all(job.world)  # none adds to the record before
     made = (_batch(job, step) for step in planned[done:])
-    with closing(ahead(made, AHEAD)) as batches:
-        row = _steps(job, asked, planned, done, batches, row)
+    with closing(ahead(made, AHEAD)) as batches, between_steps() as stop:
+        row = _steps(job, asked, planned, done, batches, row, stop)
     return {
         "steps": len(planned),
         "tokens": planned[-1].tokens,
@@ -247,10 +152,16 @@ def _run(job: Job, done: int) -> dict[str, Any]:
 
 
 def _steps(
-    job: Job, asked: Asked, planned: list[Step], done: int, batches: Iterator[Batch], row: Row
+    job: Job,
+    asked: Asked,
+    planned: list[Step],
+    done: int,
+    batches: Iterator[Batch],
+    row: Row,
+    stop: Stop,
 ) -> Row:
     """Make the steps after the first `done`; returns the last row of the log."""
-    run, first = job.run, job.world.first
+    run, first, stall = job.run, job.world.first, 0.0
     for step in planned[done:]:
         began = time.perf_counter()
         batch = next(batches)
@@ -263,42 +174,38 @@ def _steps(
             **numbers,
             "tokens_per_second": (step.tokens - step.tokens_before) / seconds,
             "seconds": row["seconds"] + seconds,
+            "checkpoint_stall_seconds": stall,  # between the step before and this one
         }
         if first:
             append_log(job.folder / "metrics.jsonl", row)
             job.progress.update(progress_text(row, len(planned), planned[-1].tokens))
-        if step.reaches(run.checkpoint.every):
-            position = step.position + step.windows
-            state = {"step": step.number, "data": job.loader.state(position)}
-            folder, keep = job.folder / "checkpoints", run.checkpoint.keep
-            checkpoint.save(folder, job.model, job.optimizer, state, job.world, keep=keep)
+        stopped = stop.on_any(job.world)
+        due = stopped or step.reaches(run.checkpoint.every)
+        stall = _save(job, step, last=stopped or step.last) if due else 0.0
+        if stopped:
+            job.saver.finish()
+            stop.leave()
         if step.reaches(run.evaluate.every) and not step.last:
             _evaluate(job, asked, step.number)
     return row
+
+
+def _save(job: Job, step: Step, last: bool) -> float:
+    """Save what the run is after a step; returns the seconds that the run stood still for it."""
+    every = job.run.checkpoint.keep_every
+    record = {
+        "step": step.number,
+        "tokens": step.tokens,
+        "permanent": every is not None and step.crosses(every),
+        "data": job.loader.state(step.position + step.windows),
+    }
+    return job.saver.save(job.model, job.optimizer, record, last=last)
 
 
 def _batch(job: Job, step: Step) -> Batch:
     """This rank's windows of a step."""
     first, count, _ = share(step.windows, job.world)
     return job.loader.batch(step.position + first, count)
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What an evaluation asks."""
-
-    items: Items
-    cloze: Cloze | None  # None: no tasks
-
-
-def asked_of(run: RunSettings, plan: Plan) -> Asked:
-    """The held-out text and tasks of a run, as token ids."""
-    file = Path(plan.tokenizer_file)
-    items = tokenize(heldout_sets(run), file, plan.bos_id)
-    tasks = load_tasks(run.evaluate.tasks)
-    length = plan.sequence_length
-    cloze = encode_tasks(tasks, file, plan.bos_id, plan.eos_id, length) if tasks else None
-    return Asked(items, cloze)
 
 
 def _lacks_score(job: Job, step: Step) -> bool:
@@ -318,7 +225,7 @@ def _step(job: Job, step: Step, batch: Batch, total_tokens: int) -> dict[str, fl
     if not math.isfinite(loss) or not math.isfinite(norm):
         raise TrainingError(_not_finite(job, step, loss, norm))
     middle = (step.tokens_before + step.tokens) / 2
-    rate = learning_rate(run.schedule, run.learning_rate, middle, total_tokens)
+    rate = learning_rate(run.schedule, run.learning_rate, middle, total_tokens, run.branch)
     for group in job.optimizer.param_groups:
         group["lr"] = rate
     job.optimizer.step()
@@ -338,18 +245,4 @@ def _not_finite(job: Job, step: Step, loss: float, norm: float) -> str:
 
 
 def _evaluate(job: Job, asked: Asked, step: int) -> dict[str, float]:
-    """Score held-out sets and tasks and keep the scores; returns bits per byte by set."""
-    length, windows = job.plan.sequence_length, job.run.micro_batch
-    with precision(job.run, job.world):
-        nats = score(job.model, asked.items, length, windows, job.world)
-        table = scores_of(asked.items, step, nats)
-        if asked.cloze is not None:
-            nats = answer(job.model, asked.cloze, length, windows, job.world)
-            if job.world.first:
-                keep_answers(job.folder / "answers.parquet", answers_of(asked.cloze, step, nats))
-    if job.world.first:
-        keep_scores(job.folder / "evaluations.parquet", table)
-        by_language = bits_per_byte(table, "language").items()
-        text = ", ".join(f"{name} {value:.4f}" for name, value in by_language)
-        job.progress.line(f"step {step}: bits per byte: {text}")
-    return bits_per_byte(table)
+    return evaluate(job.run, job.folder, job.plan, job.model, job.world, job.progress, asked, step)

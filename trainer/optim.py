@@ -1,38 +1,53 @@
-"""AdamW, the learning rate as a function of tokens, and a gradient norm that no layout changes."""
+"""The optimizer of a run: which parameters get which update and weight decay."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
 
-from trainer.settings import RunSettings, Schedule
+from trainer.muon import HIDDEN, Muon
+
+if TYPE_CHECKING:  # benchmarks/gpu_check.py runs where pydantic is not
+    from trainer.settings import RunSettings
 
 
-def learning_rate(schedule: Schedule, peak: float, tokens: float, total_tokens: int) -> float:
-    """Warmup-stable-decay: linear up to `peak`, flat, linear down to 0 at `total_tokens`.
+def make_optimizer(model: nn.Module, run: RunSettings) -> torch.optim.Optimizer:
+    """AdamW, or Muon for the matrices of layers; weight decay on matrices only, since norms are not
+    to be pulled to 0.
 
-    A pure function of the tokens seen, so nothing of it is stored and a resumed run cannot lose it
-    (nanotron #19, #245). The loop asks at the middle of each batch: neither the first nor the last
-    step is wasted at 0.
+    Fused also on a CPU: 14.4M parameters, one thread, 13 ms of CPU against 44 ms of the default and
+    90 ms of `foreach`.
     """
-    warmup = _tokens(schedule.warmup, total_tokens)
-    decay = _tokens(schedule.decay, total_tokens)
-    up = tokens / warmup if warmup else 1.0
-    down = (total_tokens - tokens) / decay if decay else 1.0
-    return peak * max(0.0, min(1.0, up, down))
+    groups = parameter_groups(model, run)
+    kind = run.optimizer
+    if kind.kind == "muon":
+        return Muon(groups, run.learning_rate, kind.momentum, fused=True)
+    return torch.optim.AdamW(groups, lr=run.learning_rate, fused=True)
 
 
-def _tokens(span: float, total_tokens: int) -> float:
-    return span * total_tokens if span < 1 else span
-
-
-def make_optimizer(model: nn.Module, run: RunSettings) -> torch.optim.AdamW:
-    """Weight decay on matrices only; norms are not pulled to 0."""
-    parameters = list(model.parameters())
-    groups = [
-        {"params": [p for p in parameters if p.ndim > 1], "weight_decay": run.weight_decay},
-        {"params": [p for p in parameters if p.ndim == 1], "weight_decay": 0.0},
+def parameter_groups(model: nn.Module, run: RunSettings) -> list[dict[str, Any]]:
+    """Matrices of layers, embedding and head, norms; those that a model has."""
+    kinds: dict[str, list[nn.Parameter]] = {"hidden": [], "embedding": [], "norm": []}
+    for name, parameter in model.named_parameters():
+        matrix = "hidden" if "layers." in name else "embedding"
+        kinds[matrix if parameter.ndim > 1 else "norm"].append(parameter)
+    of_embedding = run.optimizer.embedding_weight_decay
+    decays = {
+        "hidden": run.weight_decay,
+        "embedding": run.weight_decay if of_embedding is None else of_embedding,
+        "norm": 0.0,
+    }
+    muon = run.optimizer.kind == "muon"
+    adamw = {"betas": run.betas, "eps": run.optimizer.epsilon}
+    return [
+        {
+            "params": kinds[kind],
+            "weight_decay": decay,
+            **({HIDDEN: kind == "hidden"} if muon else {}),
+            **({} if muon and kind == "hidden" else adamw),
+        }
+        for kind, decay in decays.items()
+        if kinds[kind]
     ]
-    return torch.optim.AdamW(
-        groups, lr=run.learning_rate, betas=run.betas, fused=parameters[0].is_cuda
-    )

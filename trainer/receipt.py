@@ -25,8 +25,9 @@ from pipeline.config import check
 from pipeline.files import read_json, replacing, write_sealed
 from pipeline.tables import names_of
 from trainer import saved
+from trainer.batches import step_of, steps
 from trainer.inventory import Inventory
-from trainer.settings import RunSettings, batch_windows
+from trainer.settings import RunSettings
 
 WHY = {
     "named": "named",
@@ -76,9 +77,8 @@ def _seen(root: Path, run: Path, masked: dict[str, Masked]) -> Seen | None:
     if not wanted:
         return None
     record = read_json(run / "run.json")
-    windows = batch_windows(
-        check(record["settings"], RunSettings, str(run / "run.json")), plan.sequence_length
-    )
+    settings = check(record["settings"], RunSettings, str(run / "run.json"))
+    planned = steps(settings.batch_tokens, plan)
     with closing(Loader(plan)) as loader:
         places = positions_of(loader, *sorted(wanted), selections=set(masked))
         documents = {
@@ -88,9 +88,9 @@ def _seen(root: Path, run: Path, masked: dict[str, Masked]) -> Seen | None:
             for name in names
             if name in wanted
         }
-    steps = sorted({position // windows + 1 for position in places})
+    seeing = sorted({step_of(planned, position).number for position in places})
     done = _steps_done(run)
-    made = [step for step in steps if step <= done]
+    made = [step for step in seeing if step <= done]
     checkpoints = [
         path.name
         for path in reversed(saved.newest_first(run / "checkpoints"))
@@ -101,7 +101,7 @@ def _seen(root: Path, run: Path, masked: dict[str, Masked]) -> Seen | None:
         status=record["status"],
         plan=plan.fingerprint,
         documents=sorted(documents),
-        planned_steps=_ranges(steps),
+        planned_steps=_ranges(seeing),
         steps=_ranges(made),
         checkpoints=checkpoints,
     )

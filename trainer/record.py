@@ -18,7 +18,7 @@ from pipeline.amounts import counted
 from pipeline.clock import clock
 from pipeline.config import ConfigError, check
 from pipeline.files import read_json, write_json
-from trainer import saved, skipped
+from trainer import branch, saved, skipped
 from trainer.settings import RunSettings, changed_key
 
 # What `train` and `evaluate` write into the folder of a run, besides checkpoints.
@@ -72,6 +72,7 @@ def finished_before(run: RunSettings) -> RunResult | None:
 def new_record(run: RunSettings, plan: Plan, num_processes: int, device: str) -> dict[str, Any]:
     """The record of a run that begins."""
     return {
+        **({"origin": _origin(run)} if run.branch else {}),
         "settings": run.model_dump(mode="json"),
         "fingerprints": _fingerprints(plan),
         "vocab_size": plan.vocab_size,
@@ -84,6 +85,16 @@ def new_record(run: RunSettings, plan: Plan, num_processes: int, device: str) ->
         "processes": num_processes,
         "device": device,
     }
+
+
+def _origin(run: RunSettings) -> dict[str, Any]:
+    """What a branch began from; as it was then, once the run has a record."""
+    assert run.branch is not None
+    path = _folder(run) / "run.json"
+    if path.exists():
+        found: dict[str, Any] = read_json(path)["origin"]
+        return found
+    return branch.origin(run.branch)
 
 
 def refuse_other_run(run: RunSettings, plan: Plan) -> None:

@@ -26,7 +26,8 @@ from pipeline.corpus import CorpusError
 from pipeline.files import read_json
 from pipeline.seeing.asking import rows
 from pipeline.syntax import SqlError, text_literal
-from trainer.settings import RunSettings, batch_windows
+from trainer.batches import Step, step_of, steps
+from trainer.settings import RunSettings
 
 EXAMPLE = """examples:
   assay windows runs/run --step 1200                      the documents of a step
@@ -55,13 +56,13 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--text", type=int, default=0, metavar="N", help="show N characters")
     parser.add_argument("--json", action="store_true", help="rows as JSON, with all columns")
     options = parser.parse_args(argv)
-    plan, batch, ranks = _read(options.plan, options.batch_tokens)
+    plan, planned, ranks = _read(options.plan, options.batch_tokens)
     with closing(Loader(plan)) as loader:
         if options.step is not None:
-            found = list(pieces(loader, *_windows_of(plan, batch, options.step)))
+            found = list(pieces(loader, *_windows_of(planned, options.step)))
         else:
             found = _holding(loader, options.document)
-    told = [_told(plan, piece, batch, options.ranks or ranks) for piece in found]
+    told = [_told(planned, piece, options.ranks or ranks) for piece in found]
     _add_origins(plan, told)
     if options.text:
         _add_text(plan, told, found, options.text)
@@ -72,8 +73,8 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-def _read(path: Path, batch_tokens: str | None) -> tuple[Plan, int, int]:
-    """The plan, windows of a step, and ranks."""
+def _read(path: Path, batch_tokens: str | None) -> tuple[Plan, list[Step], int]:
+    """The plan, its steps, and ranks."""
     file = path / "plan.json" if path.is_dir() else path
     if not file.exists():
         raise ConfigError(
@@ -84,21 +85,21 @@ def _read(path: Path, batch_tokens: str | None) -> tuple[Plan, int, int]:
     found.pop("selection", None)  # which `mix --json` adds
     plan, record = plan_from_dict(found), file.with_name("run.json")
     if batch_tokens is not None:
-        return plan, max(1, parse_amount(batch_tokens) // plan.sequence_length), 1
+        return plan, steps(parse_amount(batch_tokens), plan), 1
     if not record.exists():
         raise ConfigError(f"{file} is a plan without a run: say how large a step is, as in "
                           "`--batch-tokens 512k`")  # fmt: skip
     known = read_json(record)
     settings = check(known["settings"], RunSettings, str(record))
-    return plan, batch_windows(settings, plan.sequence_length), int(known["processes"])
+    return plan, steps(settings.batch_tokens, plan), int(known["processes"])
 
 
-def _windows_of(plan: Plan, batch: int, step: int) -> tuple[int, int]:
-    last = -(-plan.num_windows // batch)
+def _windows_of(planned: Sequence[Step], step: int) -> tuple[int, int]:
+    last = len(planned)
     if not 1 <= step <= last:
         raise ConfigError(f"step {step}: the run has {counted(last, 'step')}, from 1 to {last:,}")
-    first = (step - 1) * batch
-    return first, min(batch, plan.num_windows - first)
+    found = planned[step - 1]
+    return found.position, found.windows
 
 
 def _holding(loader: Loader, document: str) -> list[Piece]:
@@ -116,12 +117,12 @@ def _holding(loader: Loader, document: str) -> list[Piece]:
     return [p for at in positions for p in pieces(loader, at, 1) if p.id == name.hex()]
 
 
-def _told(plan: Plan, piece: Piece, batch: int, ranks: int) -> dict[str, Any]:
-    step, inside = divmod(piece.position, batch)
-    windows = min(batch, plan.num_windows - step * batch)
+def _told(planned: Sequence[Step], piece: Piece, ranks: int) -> dict[str, Any]:
+    step = step_of(planned, piece.position)
+    inside = piece.position - step.position
     columns = {name: value for name, value in vars(piece).items() if name != "tokens"}
-    rank = ((inside + 1) * ranks - 1) // windows  # the inverse of trainer.parallel.share
-    return {"step": step + 1, "rank": rank, **columns}
+    rank = ((inside + 1) * ranks - 1) // step.windows  # the inverse of trainer.parallel.share
+    return {"step": step.number, "rank": rank, **columns}
 
 
 def _add_origins(plan: Plan, told: Sequence[dict[str, Any]]) -> None:

@@ -14,14 +14,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
-from pipeline.amounts import Amount, NumBytes, amount
+from pipeline.amounts import NumBytes
 from pipeline.config import ConfigError, Settings, check, checked, read
 from trainer.interchange.llama import shape_in
+from trainer.recipe import Branch, Optimizer, Ramp, Schedule, Tokens, by_kind
 from trainer.shapes import PRESETS, Shape
-
-Tokens = Annotated[Amount, Field(ge=1)]
 
 
 class Model(Settings):
@@ -64,21 +63,6 @@ def preset(value: object) -> object:
     return asdict(PRESETS[value])
 
 
-def span(value: object) -> object:
-    """A share of the run (below 1) or an amount of tokens."""
-    return value if isinstance(value, int | float) and value < 1 else amount(value)
-
-
-Span = Annotated[float, Field(ge=0), BeforeValidator(span)]
-
-
-class Schedule(Settings):
-    """Warmup-stable-decay of the learning rate (MiniCPM 2404.06395); linear on both sides."""
-
-    warmup: Span = 0.05  # share of the run, or tokens ("1M"), from 0 up to learning_rate
-    decay: Span = 0.2  # share of the run, or tokens, at its end, down to 0; 0.1-0.2 suffice there
-
-
 class Evaluate(Settings):
     """Bits per byte of the held-out sets."""
 
@@ -88,8 +72,15 @@ class Evaluate(Settings):
 
 
 class Checkpoint(Settings):
+    """docs/checkpoints.md"""
+
+    model_config = ConfigDict(serialize_by_alias=True, validate_by_name=True)
+
     every: Literal["final"] | Tokens = "final"  # only at the end, or also every so many tokens
     keep: int = Field(2, ge=1)  # newest ones that stay
+    keep_every: Tokens | None = None  # those that reach a multiple of so many tokens stay for good
+    background: bool = Field(False, alias="async")  # written by a thread while the run goes on
+    mirror: str | None = None  # second place: a folder, s3://, gs://; each run has a folder there
 
 
 class Parallel(Settings):
@@ -114,13 +105,17 @@ class RunSettings(Settings):
     # config.json and safetensors, relative to this file
     initial: str | None = None
     tokens: Tokens  # length of the run
-    batch_tokens: Tokens = 16_384  # of one step over all processes, in whole windows (at least 1)
+    # Of one step over all processes, in whole windows (at least 1); or a ramp, as in
+    # [[0, 16k], [1M, 64k]]: 64k for the steps from 1M tokens on.
+    batch_tokens: Tokens | Ramp = 16_384
     micro_batch: int = Field(8, ge=1)  # windows of one forward pass of one process
     learning_rate: float = Field(3e-3, gt=0)  # peak
-    weight_decay: float = Field(0.1, ge=0)  # on matrices only
+    weight_decay: float = Field(0.1, ge=0)  # on matrices only; decoupled (AdamW 1711.05101)
     betas: tuple[float, float] = (0.9, 0.95)  # AdamW
+    optimizer: Annotated[Optimizer, BeforeValidator(by_kind)] = Optimizer()
     grad_clip: float = Field(1.0, gt=0)  # largest norm of the gradient of all parameters
     schedule: Schedule = Schedule()
+    branch: Branch | None = None  # begin at a checkpoint of another run
     # Of a packed part whose bytes are not those that were packed: fail, or skip its windows, which
     # become blank (no loss counts) and are named in skipped.jsonl
     on_damage: Literal["fail", "skip"] = "fail"
@@ -153,11 +148,6 @@ FREE_KEYS = frozenset(
 )
 
 
-def batch_windows(run: RunSettings, sequence_length: int) -> int:
-    """Windows of one step: those that `batch_tokens` holds, at least one."""
-    return max(1, run.batch_tokens // sequence_length)
-
-
 def load_run(path: str | Path, changes: dict[str, Any] | None = None) -> RunSettings:
     """Read run.yaml with `changes` ({"schedule.decay": 0.1}) on top; paths relative to its folder.
 
@@ -165,17 +155,29 @@ def load_run(path: str | Path, changes: dict[str, Any] | None = None) -> RunSett
         ConfigError: a key or value that cannot be used.
     """
     path = Path(path)
-    run = checked(_with_shape(read(path), path), RunSettings, path)
+    base, changes = path.resolve().parent, changes or {}
+    raw = _with_shape(read(path), path)
+    if "branch" in raw:
+        from trainer import branch
+
+        for key, value in changes.items():  # first: what a branch begins with follows from them
+            _set(raw, key, value)
+        output = base / (raw.get("output") or _home(path))
+        raw, changes = branch.written_out(raw, path, output), {}
+    run = checked(raw, RunSettings, path)
     if changes:
         raw = run.model_dump(mode="json")
         for key, value in changes.items():
             _set(raw, key, value)
         run = check(raw, RunSettings, "--set")
-    base = path.resolve().parent
+    mirror = run.checkpoint.mirror
+    if mirror is not None and "://" not in mirror:
+        mirror = str(base / mirror)
     return run.model_copy(
         update={
             "mixture": str(base / run.mixture),
-            "output": str(base / (run.output or f"runs/{path.stem}")),
+            "output": str(base / (run.output or _home(path))),
+            "checkpoint": run.checkpoint.model_copy(update={"mirror": mirror}),
             "initial": None if run.initial is None else str(base / run.initial),
             "evaluate": run.evaluate.model_copy(
                 update={"tasks": tuple(str(base / task) for task in run.evaluate.tasks)}
@@ -195,6 +197,10 @@ def _with_shape(raw: dict[str, Any], path: Path) -> dict[str, Any]:
             f"{path}: key `model`: `initial: {folder}` says what the model is; leave `model` out"
         )
     return {**raw, "model": shape}
+
+
+def _home(path: Path) -> str:
+    return f"runs/{path.stem}"
 
 
 def _set(raw: dict[str, Any], key: str, value: Any) -> None:

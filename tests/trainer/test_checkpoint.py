@@ -10,10 +10,11 @@ import clean_process
 import pytest
 import tiny_run_jobs as jobs
 import torch
-from tiny_run_jobs import ONE, RUN, pair, save, whole_state
+from tiny_run_jobs import ONE, RUN, pair, save, saved_by, whole_state
 
 from trainer import checkpoint, saved
 from trainer.model import Decoder
+from trainer.saving import SaveError
 
 
 @pytest.mark.parametrize("moment", ["fsync", "replace"])
@@ -38,7 +39,7 @@ def test_a_disk_without_room_says_so_and_is_given_back(tmp_path: Path, limit: in
     hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard))
     try:
-        with pytest.raises(OSError, match="File too large"):
+        with pytest.raises(SaveError, match="File too large"):
             save(folder, 2, 1)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
@@ -96,7 +97,7 @@ def test_weights_and_moments_come_back_to_the_bit(tmp_path: Path) -> None:
 def test_the_random_state_comes_back(tmp_path: Path) -> None:
     model, optimizer = pair(0)
     torch.manual_seed(5)
-    path = checkpoint.save(tmp_path, model, optimizer, {"step": 1}, ONE, keep=1)
+    path = saved_by(ONE, tmp_path, (model, optimizer), {"step": 1})
     expected = torch.rand(3)
     checkpoint.load(path, model, optimizer, ONE)
     assert torch.equal(torch.rand(3), expected)

@@ -23,8 +23,9 @@ from mixtures.plan import Plan
 from mixtures.planned_phases import PlannedPhase
 from pipeline.config import ConfigError
 from pipeline.corpus import CorpusError
-from trainer import loop, record, saved
-from trainer.loop import TrainingError, steps
+from trainer import loop, record, saved, starting
+from trainer.batches import steps
+from trainer.loop import TrainingError
 from trainer.metrics import Progress
 from trainer.record import RunResult
 from trainer.settings import load_run
@@ -174,7 +175,7 @@ def test_a_plan_of_other_data_is_refused(
     data: Path, run_yaml: Write, monkeypatch: pytest.MonkeyPatch, key: str, value: Any, message: str
 ) -> None:
     train(run_yaml("a", **SHORT))
-    plan = loop.make_plan("mixture.yaml", 8 * 32)
+    plan = starting.make_plan("mixture.yaml", 8 * 32)
     other = replace(plan, **{key: value})
     monkeypatch.setattr(record, "make_plan", lambda path, tokens, pack: other)
     with pytest.raises(ConfigError, match="key `mixture`: .* holds a run") as caught:
@@ -186,7 +187,7 @@ def test_a_run_goes_on_with_another_mixture(
     data: Path, run_yaml: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Megatron-LM #457: other weights from a step on, and nothing lost or repeated before it."""
-    one = loop.make_plan("mixture.yaml", 1)
+    one = starting.make_plan("mixture.yaml", 1)
     both = (one.sources[0], replace(one.sources[0], name="new", selection="1" * 32))
 
     def mixture(end: int, *shares: tuple[float, ...]) -> None:
@@ -195,7 +196,7 @@ def test_a_run_goes_on_with_another_mixture(
         def plan_of(path: str, tokens: int, pack: bool = True) -> Plan:
             return replace(one, tokens=tokens, sources=both, phases=phases)
 
-        for module in (loop, record):
+        for module in (starting, record):
             monkeypatch.setattr(module, "make_plan", plan_of)
 
     path = run_yaml("a")
@@ -262,7 +263,7 @@ def test_damaged_windows_are_named_before_the_first_step(data: Path, run_yaml: W
 
 def test_steps_are_whole_batches_and_a_rest(data: Path, run_yaml: Write) -> None:
     run = load_run(run_yaml("a", tokens=10 * 32, batch_tokens=4 * 32 + 31))
-    planned = steps(run, loop.make_plan("m", run.tokens))
+    planned = steps(run.batch_tokens, starting.make_plan("m", run.tokens))
     assert [(s.position, s.windows, s.tokens, s.last) for s in planned] == [
         (0, 4, 128, False),
         (4, 4, 256, False),

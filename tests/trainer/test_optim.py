@@ -8,10 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trainer.model import Decoder
-from trainer.optim import learning_rate, make_optimizer
+from trainer.optim import make_optimizer
 from trainer.parallel.norm import clip_gradients
 from trainer.parallel.world import World
-from trainer.settings import RunSettings, Schedule
+from trainer.recipe import Schedule
+from trainer.schedule import learning_rate
+from trainer.settings import RunSettings
 
 TINY = {"width": 16, "depth": 1, "heads": 2, "kv_heads": 1, "ffn": 16}
 RUN = RunSettings.model_validate({"mixture": "m.yaml", "model": TINY, "tokens": "1k"})
@@ -40,10 +42,11 @@ def test_the_rate_stays_between_0_and_the_peak(warmup: float, decay: float, toke
 
 def test_only_matrices_decay() -> None:
     model = Decoder(RUN.model.shape, 20)
-    matrices, norms = make_optimizer(model, RUN).param_groups
-    assert (matrices["weight_decay"], len(matrices["params"])) == (0.1, 1 + 4 + 3)
+    hidden, embedding, norms = make_optimizer(model, RUN).param_groups
+    assert (hidden["weight_decay"], len(hidden["params"])) == (0.1, 4 + 3)
+    assert (embedding["weight_decay"], len(embedding["params"])) == (0.1, 1)
     assert (norms["weight_decay"], len(norms["params"])) == (0.0, 3)
-    assert matrices["betas"] == (0.9, 0.95)
+    assert (hidden["betas"], hidden["eps"]) == ((0.9, 0.95), 1e-8)
 
 
 def test_clipping_returns_the_norm_before() -> None:
