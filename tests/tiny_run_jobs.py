@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
+import time
 import zlib
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ import tiny_run
 import torch
 from torch.distributed.checkpoint.state_dict import StateDictOptions, get_state_dict
 
-from trainer import checkpoint, loop, saved, step
+from trainer import checkpoint, cli, loop, saved, step
 from trainer.attention import Scope
 from trainer.loop import TrainingError
 from trainer.model import Decoder
@@ -152,3 +154,51 @@ def be(rank: int, size: int, folder: Path) -> None:
     port = str(10_000 + zlib.crc32(str(folder).encode()) % 20_000)
     address = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
     os.environ.update({"RANK": str(rank), "WORLD_SIZE": str(size), **address})
+
+
+def train_killed_at_moment(seconds: float, data: Path, path: Path) -> None:
+    """Be killed so long after the first step, wherever that is: in a step, a save, a score."""
+    tiny_run.use(data)
+    log, begun = loop.append_log, threading.Event()
+
+    def seen(where: Path, row: dict[str, Any]) -> None:
+        log(where, row)
+        if not begun.is_set():
+            begun.set()
+            threading.Thread(target=kill, daemon=True).start()
+
+    def kill() -> None:
+        time.sleep(seconds)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    loop.append_log = seen
+    tiny_run.train(path)
+
+
+def train_killed_while_writing(number: int, data: Path, path: Path) -> None:
+    """Be killed when the files of a checkpoint are written and its manifest is not."""
+    tiny_run.use(data)
+    publish = checkpoint._publish
+
+    def killed(temporary: Path, target: Path, record: dict[str, Any]) -> None:
+        if record["step"] == number:
+            os.kill(os.getpid(), signal.SIGKILL)
+        publish(temporary, target, record)
+
+    checkpoint._publish = killed
+    tiny_run.train(path)
+
+
+def train_terminated_after(number: int, data: Path, path: Path) -> None:
+    """Call `assay train` and get SIGTERM in a step; keeps the exit code."""
+    tiny_run.use(data)
+    clip = loop.clip_gradients
+    calls = iter(range(1, 1000))
+
+    def terminated(*arguments: Any) -> Any:
+        if next(calls) == number:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return clip(*arguments)
+
+    loop.clip_gradients = terminated
+    (path.parent / "code.txt").write_text(str(cli.main(["train", str(path)])))
