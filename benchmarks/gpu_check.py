@@ -166,7 +166,8 @@ def resumed(world: World, length: int = LENGTH) -> Outcome:
     optimizer = make_optimizer(model, run)
     halves = go_on(run, world, batch, model, optimizer, 3)
     with tempfile.TemporaryDirectory() as folder:
-        path = checkpoint.save(Path(folder), model, optimizer, {"step": 3}, world, keep=1)
+        state = checkpoint.state_of(model, optimizer)
+        path = checkpoint.write(Path(folder), state, {"step": 3}, world)
         model = build_model(run, VOCABULARY, world)
         optimizer = make_optimizer(model, run)
         checkpoint.load(path, model, optimizer, world)
