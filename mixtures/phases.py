@@ -22,7 +22,7 @@ class Phase(Settings):
 
     # Tokens of the run at which it ends, up to a whole window; without: the end of the run, for the
     # last phase only
-    until: Amount | None = None
+    until: Amount | None = Field(None, ge=1)
     # Of every source, 0: absent, as shares of tokens that need not sum to 1; none: their `weight`
     weights: dict[str, Annotated[float, Field(ge=0, allow_inf_nan=False)]] | None = None
 

@@ -58,6 +58,11 @@ def caps(selection: Selection) -> Iterator[str]:
     for count in selection.counts:
         found = count.capped
         if not found.documents:
+            if found.without:
+                yield (
+                    f"nothing removed from {count.name} by its cap; "
+                    f"{counted(found.without, 'document')} without a value stay"
+                )
             continue
         room = "" if found.limit is None else f", each has room for {found.limit:,} tokens"
         most = ", ".join(

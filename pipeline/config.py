@@ -197,7 +197,8 @@ def _messages(items: Sequence[Any], raw: Any, model: type[BaseModel]) -> Iterato
 
 
 def _key(location: tuple[Any, ...], raw: Any) -> tuple[str, ...]:
-    """Without pydantic's names for the ways in which a value was tried."""
+    """Without pydantic's names for the ways in which a value was tried; an entry of a list is
+    counted from 1, as in `phases.2nd.until`."""
     key = []
     for part in location:
         if isinstance(raw, Mapping):
@@ -206,9 +207,14 @@ def _key(location: tuple[Any, ...], raw: Any) -> tuple[str, ...]:
             key.append(str(part))
             raw = raw.get(part)
         elif isinstance(part, int):
-            key.append(str(part))
+            key.append(_ordinal(part + 1))
             raw = raw[part] if isinstance(raw, list) and part < len(raw) else None
     return tuple(key)
+
+
+def _ordinal(number: int) -> str:
+    teen = number // 10 % 10 == 1
+    return f"{number}{'th' if teen else {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')}"
 
 
 def _expected(item: Any) -> str:
@@ -216,6 +222,8 @@ def _expected(item: Any) -> str:
     if expected is None:
         return str(item["msg"]).removeprefix("Value error, ")
     text = expected.format_map(item.get("ctx", {}))
+    if item["type"] == "model_type" and item["input"] is None:
+        text += ", and nothing stands there; write them, or take the key out"
     if item["type"] == "literal_error":
         text += _nearest(str(item["input"]), re.findall(r"'([^']*)'", text))
     return text

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from mixture_corpus import Doc, Tiny, write_corpus
 
 from mixtures.caps import Cut, capped, grouped
+from mixtures.commands import mix
 from mixtures.explain import explain
 from mixtures.select import Selection, select
 from mixtures.sources import Cap
@@ -251,3 +252,14 @@ def test_inspect_says_why_a_document_went(tmp_path: Path) -> None:
         f"{path}: out: the cap of source all by `domain`: one.com.cn keeps 3 of 16 documents (9 of "
         "48 tokens), the first by `prefer` that fit"
     )
+
+
+def test_a_cap_by_a_column_without_values_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """NULL never drops, and never merges: all stay, and the plan says so."""
+    corpus(tmp_path)
+    path = spec(tmp_path, cap={"by": "licence", "max_documents": 1})
+    assert mix([str(path), "--tokens", "8", "--dry-run"]) == 0
+    told = "nothing removed from all by its cap; 40 documents without a value stay"
+    assert told in capsys.readouterr().out.splitlines()

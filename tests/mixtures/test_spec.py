@@ -50,7 +50,16 @@ def test_weights_are_shares(tmp_path: Path) -> None:
         ),
         (
             {"phases": [{"weights": {"books": -1, "english": 1}}]},
-            "key `phases.0.weights.books`: expected 0.0 or more (value -1)",
+            "key `phases.1st.weights.books`: expected 0.0 or more (value -1)",
+        ),
+        (
+            {"phases": [{"until": "2k"}, {"until": -5}]},
+            "key `phases.2nd.until`: expected 1 or more (value -5)",
+        ),
+        ({"phases": [{"until": 0}, {}]}, "key `phases.1st.until`: expected 1 or more (value 0)"),
+        (
+            {"sources": {"laws": None}},
+            "key `sources.laws`: expected `key: value` lines, and nothing stands there; write them",
         ),
         (
             {"sources": {"a": {"from": "web", "cap": {"by": "domain"}}}},

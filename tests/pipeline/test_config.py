@@ -35,7 +35,7 @@ def test_unknown_keys_name_the_nearest(tmp_path: Path) -> None:
     )
     nested = GOOD.replace("files:", "file:")
     assert "did you mean `files`?" in message(tmp_path, nested)
-    assert "key `inputs.0.files` is missing" in message(tmp_path, nested)
+    assert "key `inputs.1st.files` is missing" in message(tmp_path, nested)
 
 
 def test_values_are_named_with_their_place(tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_a_key_that_may_be_this_or_that_has_one_message() -> None:
     assert str(caught.value).splitlines() == [
         "a.yaml: key `every`: not an amount: 'finl'; write 500000, 500k, 2M or 1.5B; or 'final'; "
         "did you mean `final`? (value 'finl')",
-        "a.yaml: key `sets.1`: expected a whole number, as in 64 (value 'x')",
+        "a.yaml: key `sets.2nd`: expected a whole number, as in 64 (value 'x')",
         "a.yaml: key `sets`: expected 'all' (value [1, 'x'])",
     ]
 
@@ -193,7 +193,7 @@ def test_messages_speak_of_yaml_and_come_once(tmp_path: Path) -> None:
         "key `inputs`: expected a list, as in `[a, b]`"
     )
     assert message(tmp_path, GOOD.replace("source: a", "source: a b")) == (
-        "key `inputs.0.source`: a name is made of A-Z, a-z, 0-9, `.`, `_` and `-`, as in "
+        "key `inputs.1st.source`: a name is made of A-Z, a-z, 0-9, `.`, `_` and `-`, as in "
         "zhihu-qa (value 'a b')"
     )
     assert message(tmp_path, "inputs: []\ntokenizer: deepseek\n") == (
