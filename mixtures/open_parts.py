@@ -55,13 +55,10 @@ class OpenParts:
         """
         key = folder, number
         with self._alone:
-            found = self._open.get(key)
-            if found is None:
-                found = self._opened(key)
-                self._open[key] = found
-                if len(self._open) > MAX_OPEN_PARTS:
-                    self._drop_oldest()
-            self._open.move_to_end(key)
+            found = self._open.pop(key, None) or self._opened(key)
+            self._open[key] = found  # as the last one
+            if len(self._open) > MAX_OPEN_PARTS:
+                self._drop_oldest()
             return found[0]
 
     def keep(self, now: Sequence[Key], soon: Sequence[Key]) -> None:
@@ -114,15 +111,17 @@ class OpenParts:
         return True
 
     def _let_go(self, key: Key) -> None:
-        _, held = self._open.pop(key)
+        _, held = self._open.pop(key, (None, None))  # it is gone where another thread closed all
         if held is not None:
             held.release()
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Let go of everything, without waiting for a thread that is at a download."""
         self._ahead.close()
-        for key in list(self._open):
-            self._let_go(key)
+        opened, self._open = self._open, OrderedDict()
+        for _, held in list(opened.values()):
+            if held is not None:
+                held.release()
 
 
 class _Ahead:
