@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -42,19 +41,23 @@ class Batch:
     @property
     def documents(self) -> np.ndarray:
         """[B, L + 1] int32: 0, 1, 2 ... within the window; it rises at borders."""
-        return self._found[0]
+        return self._all()[0]
 
     @property
     def ids(self) -> tuple[np.ndarray, ...]:
         """Of each window: V16 [num_documents], ids by document index."""
-        return self._found[1]
+        return self._all()[1]
 
-    @cached_property
-    def _found(self) -> Documents:
-        return self.find()
+    def _all(self) -> Documents:
+        # no cached_property: before Python 3.12 its lock is one for the batches of all threads, and
+        # a process that is forked while it is held waits for ever
+        if "_found" not in vars(self):
+            vars(self)["_found"] = self.find()
+        found: Documents = vars(self)["_found"]
+        return found
 
     def __getstate__(self) -> dict[str, Any]:  # to another process, which has not mapped the parts
-        return {"tokens": self.tokens, "_found": self._found, "skipped": self.skipped}
+        return {"tokens": self.tokens, "_found": self._all(), "skipped": self.skipped}
 
 
 def documents_of(windows: Sequence[Window], width: int) -> Documents:

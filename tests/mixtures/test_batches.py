@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import pickle
+import random
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -132,3 +135,43 @@ def test_a_batch_goes_to_another_process(plan: Plan) -> None:
     assert np.array_equal(sent.documents, batch.documents)
     assert [ids.tolist() for ids in sent.ids] == [ids.tolist() for ids in batch.ids]
     assert sent.skipped == ()
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # that it forks is the test
+def test_batches_of_threads_in_a_process_that_forks_and_closes(plan: Plan, windows: list) -> None:
+    """cached_property had one lock for all batches: a fork while a thread held it hung. `close` met
+    a thread that was reading, and a KeyError came of it."""
+    loader, wrong, stop = Loader(plan), list[int](), threading.Event()
+
+    def read(seed: int) -> None:
+        chosen = random.Random(seed)
+        while not stop.is_set():
+            at = chosen.randrange(plan.num_windows)
+            try:
+                if loader.window(at).documents[0].tolist() != windows[at][1]:
+                    wrong.append(at)
+            except Exception:
+                wrong.append(at)
+                raise
+            if chosen.random() < 0.05:
+                loader.close()
+
+    threads = [threading.Thread(target=read, args=(seed,)) for seed in range(3)]
+    for thread in threads:
+        thread.start()
+    forks = []
+    for _ in range(10):
+        fork = multiprocessing.get_context("fork").Process(target=touch, args=(plan,))
+        fork.start()
+        forks.append(fork)
+    for fork in forks:
+        fork.join(60)
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert [fork.exitcode for fork in forks] == [0] * 10
+    assert wrong == []
+
+
+def touch(plan: Plan) -> None:
+    assert Loader(plan).batch(0, 8).documents.shape == (8, LENGTH + 1)
