@@ -20,7 +20,8 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.nn.attention.flex_attention import BlockMask, create_block_mask, flex_attention
 
-Mask = Tensor | BlockMask
+Mask = Tensor | BlockMask | None  # None: each looks at all before it
+Rule = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]  # window, head, query, key -> allowed
 
 
 @dataclass(frozen=True)
@@ -61,8 +62,23 @@ def positions(scope: Scope) -> Tensor:
 
 
 def make_mask(scope: Scope) -> Mask:
-    """The mask of a batch: dense [B, 1, T, T] on CPUs, sparse blocks on GPUs."""
-    return flex_mask(scope) if scope.documents_BT.is_cuda else dense_mask(scope)
+    """The mask of a batch: dense [B, 1, T, T] on CPUs, sparse blocks on GPUs, None where every
+    window is one document: attention that is told so does half of the work."""
+    documents_BT = scope.documents_BT
+    if documents_BT.is_cuda:
+        return flex_mask(scope)
+    plain = scope.prefix_BT is None and scope.window is None and scope.queries_T is None
+    if plain and bool((documents_BT == documents_BT[:, :1]).all()):
+        return None
+    return dense_mask(scope)
+
+
+def make_cross_mask(scope: Scope, encoder_scope: Scope) -> Mask:
+    """What tokens may see of an encoder: all of their own document."""
+    documents_BT, documents_BE = scope.documents_BT, encoder_scope.documents_BT
+    if not documents_BT.is_cuda:
+        return (documents_BT[:, :, None] == documents_BE[:, None, :])[:, None]
+    return _blocks(cross_rule(scope, encoder_scope), scope, documents_BE.shape[1])
 
 
 def dense_mask(scope: Scope) -> Tensor:
@@ -82,9 +98,19 @@ def dense_mask(scope: Scope) -> Tensor:
 
 
 def flex_mask(scope: Scope) -> BlockMask:
+    return _blocks(rule_of(scope), scope, scope.documents_BT.shape[1])
+
+
+def _blocks(rule: Rule, scope: Scope, num_keys: int) -> BlockMask:
+    batch, length = scope.documents_BT.shape
+    num_queries = length if scope.queries_T is None else len(scope.queries_T)
+    device = str(scope.documents_BT.device)
+    return create_block_mask(rule, batch, None, num_queries, num_keys, device=device)
+
+
+def rule_of(scope: Scope) -> Rule:
     documents_BT, prefix_BT, window = scope.documents_BT, scope.prefix_BT, scope.window
     queries_T = scope.queries_T
-    batch, length = documents_BT.shape
 
     def allowed(b: Tensor, h: Tensor, query: Tensor, key: Tensor) -> Tensor:
         if queries_T is not None:
@@ -96,21 +122,32 @@ def flex_mask(scope: Scope) -> BlockMask:
             sees = sees & ((query - key).abs() < window)
         return sees & (documents_BT[b, query] == documents_BT[b, key])
 
-    num_queries = length if queries_T is None else len(queries_T)
-    device = str(documents_BT.device)
-    return create_block_mask(allowed, batch, None, num_queries, length, device=device)
+    return allowed
+
+
+def cross_rule(scope: Scope, encoder_scope: Scope) -> Rule:
+    documents_BT, documents_BE = scope.documents_BT, encoder_scope.documents_BT
+
+    def allowed(b: Tensor, h: Tensor, query: Tensor, key: Tensor) -> Tensor:
+        return documents_BT[b, query] == documents_BE[b, key]
+
+    return allowed
 
 
 def attend(q_BHTK: Tensor, k_BGTK: Tensor, v_BGTK: Tensor, mask: Mask) -> Tensor:
-    """Attention output [B, H, T, K]; heads are grouped when G < H."""
+    """Attention output [B, H, T, K]; heads are grouped when G < H. A query that may look at nothing
+    gets zeros."""
     if isinstance(mask, BlockMask):
         flex: Any = flex_attention if torch.compiler.is_compiling() else _compiled_flex()
         y_BHTK: Tensor = flex(q_BHTK, k_BGTK, v_BGTK, block_mask=mask, enable_gqa=True)
         return y_BHTK
     groups = q_BHTK.shape[1] // k_BGTK.shape[1]
-    k_BHTK = k_BGTK.repeat_interleave(groups, dim=1)
-    v_BHTK = v_BGTK.repeat_interleave(groups, dim=1)
-    return F.scaled_dot_product_attention(q_BHTK, k_BHTK, v_BHTK, attn_mask=mask)
+    if groups > 1:
+        k_BGTK = k_BGTK.repeat_interleave(groups, dim=1)
+        v_BGTK = v_BGTK.repeat_interleave(groups, dim=1)
+    return F.scaled_dot_product_attention(
+        q_BHTK, k_BGTK, v_BGTK, attn_mask=mask, is_causal=mask is None
+    )
 
 
 @functools.cache

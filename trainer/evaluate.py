@@ -19,7 +19,8 @@ from torch import nn
 
 from trainer.cloze import Cloze
 from trainer.items import Items, Row
-from trainer.objectives import CAUSAL, IGNORED, make_example
+from trainer.losses import IGNORED
+from trainer.objectives import CAUSAL, make_example
 from trainer.parallel.world import World, sum_over_ranks
 from trainer.scores import EVALUATIONS
 from trainer.step import losses_of

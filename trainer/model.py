@@ -2,8 +2,8 @@
 
 Plain modules; parallelism and precision are applied from outside (parallel.py, loop.py).
 
-Shapes: B windows, T positions, D width, H query heads, G key/value heads, K width of a head,
-F inner width of the feed-forward layer, V vocabulary.
+Shapes: B windows, T positions, E positions of an encoder, D width, H query heads, G key/value
+heads, K width of a head, F inner width of the feed-forward layer, V vocabulary.
 """
 
 from __future__ import annotations
@@ -16,29 +16,48 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from trainer import mup
 from trainer.attention import Mask, Scope, attend, make_mask, positions
-from trainer.objectives import IGNORED, Example
+from trainer.losses import output_logits, output_losses
+from trainer.objectives import Example
 from trainer.shapes import Shape
+
+Rotation = tuple[Tensor, Tensor]  # cosine and sine of the angles of each position
+Memory = tuple[Tensor, Mask]  # what an encoder gives [B, E, D], and which of it each token may see
 
 
 class Attention(nn.Module):
+    """Of tokens to those of their own sequence or, where there is a memory, to those of an encoder
+    (without rotation: the places of two texts have no distance)."""
+
     def __init__(self, shape: Shape) -> None:
         super().__init__()
-        self.head_width = shape.head_width
+        self.head_width, self.scale = shape.head_width, mup.attention_scale(shape)
+        self.attend: Callable[..., Tensor] = attend  # another one where a window is divided
         bias = shape.qkv_bias
         self.query = nn.Linear(shape.width, shape.heads * self.head_width, bias=bias)
         self.key = nn.Linear(shape.width, shape.kv_heads * self.head_width, bias=bias)
         self.value = nn.Linear(shape.width, shape.kv_heads * self.head_width, bias=bias)
         self.output = nn.Linear(shape.heads * self.head_width, shape.width, bias=False)
-        self.attend: Callable[..., Tensor] = attend  # another one where a window is divided
+        self.qk_norm = shape.qk_norm
+        if shape.qk_norm:
+            self.query_norm = nn.RMSNorm(self.head_width, eps=shape.epsilon)
+            self.key_norm = nn.RMSNorm(self.head_width, eps=shape.epsilon)
 
-    def forward(self, x_BTD: Tensor, rotation: tuple[Tensor, Tensor], mask: Mask) -> Tensor:
+    def forward(
+        self, x_BTD: Tensor, rotation: Rotation | None, mask: Mask, memory_BED: Tensor | None = None
+    ) -> Tensor:
         def heads(x_BTX: Tensor) -> Tensor:
             return x_BTX.view(*x_BTX.shape[:2], -1, self.head_width).transpose(1, 2)
 
-        v_BGTK = heads(self.value(x_BTD))
-        q_BHTK = rotate(heads(self.query(x_BTD)), rotation).type_as(v_BGTK)
-        k_BGTK = rotate(heads(self.key(x_BTD)), rotation).type_as(v_BGTK)
+        source_BED = x_BTD if memory_BED is None else memory_BED
+        v_BGTK = heads(self.value(source_BED))
+        q_BHTK, k_BGTK = heads(self.query(x_BTD)), heads(self.key(source_BED))
+        if self.qk_norm:
+            q_BHTK, k_BGTK = self.query_norm(q_BHTK), self.key_norm(k_BGTK)
+        if rotation is not None:
+            q_BHTK, k_BGTK = rotate(q_BHTK, rotation), rotate(k_BGTK, rotation)
+        q_BHTK, k_BGTK = scaled(q_BHTK, self.scale).type_as(v_BGTK), k_BGTK.type_as(v_BGTK)
         y_BHTK = self.attend(q_BHTK, k_BGTK, v_BGTK, mask)
         y_BTD: Tensor = self.output(y_BHTK.transpose(1, 2).flatten(-2))
         return y_BTD
@@ -59,17 +78,30 @@ class FeedForward(nn.Module):
 
 
 class Layer(nn.Module):
-    def __init__(self, shape: Shape) -> None:
+    """Attention and feed-forward, each added to the residual stream; with `cross`, a look at an
+    encoder between them."""
+
+    def __init__(self, shape: Shape, *, cross: bool = False) -> None:
         super().__init__()
+        self.branch = mup.branch_scale(shape)
         self.attention_norm = nn.RMSNorm(shape.width, eps=shape.epsilon)
         self.attention = Attention(shape)
+        if cross:
+            self.cross_norm = nn.RMSNorm(shape.width, eps=shape.epsilon)
+            self.cross = Attention(shape)
         self.ffn_norm = nn.RMSNorm(shape.width, eps=shape.epsilon)
         self.ffn = FeedForward(shape)
 
-    def forward(self, x_BTD: Tensor, rotation: tuple[Tensor, Tensor], mask: Mask) -> Tensor:
-        x_BTD = x_BTD + self.attention(self.attention_norm(x_BTD), rotation, mask)
-        y_BTD: Tensor = x_BTD + self.ffn(self.ffn_norm(x_BTD))
-        return y_BTD
+    def forward(
+        self, x_BTD: Tensor, rotation: Rotation, mask: Mask, memory: Memory | None = None
+    ) -> Tensor:
+        y_BTD = self.attention(self.attention_norm(x_BTD), rotation, mask)
+        x_BTD = x_BTD + scaled(y_BTD, self.branch)
+        if memory is not None:
+            memory_BED, seen = memory
+            y_BTD = self.cross(self.cross_norm(x_BTD), None, seen, memory_BED)
+            x_BTD = x_BTD + scaled(y_BTD, self.branch)
+        return x_BTD + scaled(self.ffn(self.ffn_norm(x_BTD)), self.branch)
 
 
 class Decoder(nn.Module):
@@ -85,7 +117,8 @@ class Decoder(nn.Module):
         self.shape = shape
         held = range(shape.depth) if layers is None else layers
         self.first, self.last = held.start == 0, held.stop == shape.depth
-        self.layers = nn.ModuleDict({str(number): Layer(shape) for number in held})
+        cross = shape.encoder_depth > 0
+        self.layers = nn.ModuleDict({str(number): Layer(shape, cross=cross) for number in held})
         if self.first or (self.last and shape.tied):
             self.embedding = nn.Embedding(vocabulary, shape.width)
         if self.last:
@@ -93,25 +126,46 @@ class Decoder(nn.Module):
             if not shape.tied:
                 self.output = nn.Linear(shape.width, vocabulary, bias=False)
 
-    def forward(self, inputs: Tensor, scope: Scope) -> Tensor:
-        """Logits [B, T, V] of the next token.
+    def forward(
+        self,
+        inputs: Tensor,
+        scope: Scope,
+        labels_BT: Tensor | None = None,
+        z_weight: float = 0.0,
+    ) -> Tensor:
+        """Logits [B, T, V] of the next token; with labels, what `output_losses` makes of them.
 
         A stage of a pipeline takes tokens [B, T] (the first) or what the one before gives, and
-        gives logits (the last) or the residual stream [B, T, D].
+        gives logits or losses (the last) or the residual stream [B, T, D].
         """
-        scope = replace(scope, window=self.shape.window)
-        mask = make_mask(scope)
-        rotation = rotations(positions(scope), self.shape)
+        x_BTD = self.stream(inputs, scope)
+        return self.head(x_BTD, labels_BT, z_weight) if self.last else x_BTD
+
+    def stream(self, inputs: Tensor, scope: Scope, memory: Memory | None = None) -> Tensor:
+        """The residual stream [B, T, D] after the layers held here."""
         x_BTD = self.embedding(inputs) if self.first else inputs
-        for layer in self.layers.values():
-            x_BTD = layer(x_BTD, rotation, mask)
-        if not self.last:
-            return x_BTD
+        return run_layers(self.layers, self.shape, x_BTD, scope, memory)
+
+    def head(self, x_BTD: Tensor, labels_BT: Tensor | None, z_weight: float) -> Tensor:
         weight_VD = self.embedding.weight if self.shape.tied else self.output.weight
-        return F.linear(self.norm(x_BTD), weight_VD)
+        x_BTD = scaled(self.norm(x_BTD), mup.output_scale(self.shape))
+        if labels_BT is None:
+            return output_logits(x_BTD, weight_VD)
+        return output_losses(x_BTD, weight_VD, labels_BT, z_weight)
 
 
-def rotations(positions_BT: Tensor, shape: Shape) -> tuple[Tensor, Tensor]:
+def run_layers(
+    layers: nn.ModuleDict, shape: Shape, x_BTD: Tensor, scope: Scope, memory: Memory | None = None
+) -> Tensor:
+    """Layer after layer, under one mask and one set of angles for all of them."""
+    mask = make_mask(replace(scope, window=shape.window))
+    rotation = rotations(positions(scope), shape)
+    for layer in layers.values():
+        x_BTD = layer(x_BTD, rotation, mask, memory)
+    return x_BTD
+
+
+def rotations(positions_BT: Tensor, shape: Shape) -> Rotation:
     """Cosine and sine of the rotary angles, fp32, [B, 1, T, K / 2]."""
     steps = torch.arange(0, shape.head_width, 2, device=positions_BT.device, dtype=torch.float32)
     turns_K = shape.rope_base ** (-steps / shape.head_width)
@@ -130,7 +184,7 @@ def stretched(turns_K: Tensor, factor: float, trained: int) -> Tensor:
     return turns_K / factor * (1 - ramp_K) + turns_K * ramp_K
 
 
-def rotate(x_BHTK: Tensor, rotation: tuple[Tensor, Tensor]) -> Tensor:
+def rotate(x_BHTK: Tensor, rotation: Rotation) -> Tensor:
     """Turn each pair (k, k + K/2) by its angle (RoFormer 2104.09864, in Llama's half layout)."""
     cosine, sine = rotation
     a, b = x_BHTK.chunk(2, dim=-1)
@@ -142,38 +196,31 @@ def initialize(model: Decoder, seed: int) -> None:
     """Weights as a function of (seed, parameter name): the same under every layout.
 
     Matrices: normal with variance 1 / fan-in, those that write into the residual stream divided by
-    sqrt(2 depth) (GPT-2); embedding: 0.02 (GPT-2); norms: 1; biases: 0. With init tied to the
-    layout, 18 layouts of one torchtitan run stood at losses from 9.73 to 9.97 after 10 steps
-    (#3029).
+    sqrt(2 depth) (GPT-2); embedding: 0.02 (GPT-2); norms: 1; biases: 0; under muP see
+    mup.deviation. With init tied to the layout, 18 layouts of one torchtitan run stood at losses
+    from 9.73 to 9.97 after 10 steps (#3029).
     """
     for name, parameter in model.named_parameters():
         if parameter.ndim == 1:
             parameter.fill_(0.0 if name.endswith("bias") else 1.0)
             continue
-        deviation = 0.02 if name == "embedding.weight" else parameter.shape[1] ** -0.5
-        if name.startswith("layers.") and name.endswith("output.weight"):
-            deviation /= (2 * model.shape.depth) ** 0.5
-        generator = torch.Generator().manual_seed(
-            int.from_bytes(hashlib.blake2b(f"{seed}/{name}".encode(), digest_size=8).digest())
-        )
+        deviation = mup.deviation(model.shape, name, parameter.shape[1])
+        key = hashlib.blake2b(f"{seed}/{name}".encode(), digest_size=8).digest()
+        generator = torch.Generator().manual_seed(int.from_bytes(key))
         parameter.copy_(torch.randn(parameter.shape, generator=generator) * deviation)
 
 
-def token_losses(model: nn.Module, example: Example) -> Tensor:
-    """fp32 cross-entropy in nats of each target [B, T]; 0 where no target counts."""
-    logits_BTV = model(example.inputs_BT, example.scope)
-    labels_BT = example.labels_BT
-    losses = F.cross_entropy(
-        at_least_fp32(logits_BTV).flatten(0, 1),
-        labels_BT.flatten(),
-        ignore_index=IGNORED,
-        reduction="none",
-    )
-    return losses.view(labels_BT.shape)
+def token_losses(model: nn.Module, example: Example, z_weight: float = 0.0) -> Tensor:
+    """Cross-entropy in nats of each target [B, T], in fp32 at least; 0 where no target counts."""
+    more = {}
+    if example.encoder_tokens_BE is not None:
+        more = {"encoder": (example.encoder_tokens_BE, example.encoder_scope)}
+    losses_BT: Tensor = model(example.inputs_BT, example.scope, example.labels_BT, z_weight, **more)
+    return losses_BT
 
 
-def at_least_fp32(x: Tensor) -> Tensor:
-    return x if x.dtype == torch.float64 else x.float()
+def scaled(x: Tensor, factor: float) -> Tensor:
+    return x if factor == 1 else x * factor
 
 
 def num_parameters(model: nn.Module) -> int:

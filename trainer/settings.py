@@ -9,58 +9,17 @@ evaluate: {every: final, max_bytes_per_set: 200k}
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field
 
 from pipeline.amounts import NumBytes
 from pipeline.config import ConfigError, Settings, check, checked, read
 from trainer.interchange.llama import shape_in
+from trainer.model_settings import Model, spelled_out
 from trainer.recipe import Branch, Optimizer, Ramp, Schedule, Tokens, by_kind
-from trainer.shapes import PRESETS, Shape
-
-
-class Model(Settings):
-    """The keys of shapes.Shape, where each is explained."""
-
-    width: int = Field(ge=8)
-    depth: int = Field(ge=1)
-    heads: int = Field(ge=1)
-    kv_heads: int = Field(ge=1)
-    ffn: int = Field(ge=1)
-    tied: bool = True
-    rope_base: float = Field(10_000.0, gt=1)
-    rope_factor: float = Field(1.0, ge=1)
-    rope_trained: int = Field(8192, ge=1)
-    qk_norm: bool = False
-    qkv_bias: bool = False
-    head: int | None = Field(None, ge=2)
-    epsilon: float = Field(1e-5, gt=0)
-    window: int | None = Field(None, ge=1)
-    encoder_depth: int = Field(0, ge=0)
-
-    @property
-    def shape(self) -> Shape:
-        return Shape(**self.model_dump())
-
-    @model_validator(mode="after")
-    def _divides(self) -> Model:
-        assert self.shape
-        return self
-
-
-def preset(value: object) -> object:
-    """A name of PRESETS -> its keys; a mapping stays."""
-    if not isinstance(value, str):
-        return value
-    if value not in PRESETS:
-        near = difflib.get_close_matches(value, PRESETS, n=1, cutoff=0.5)
-        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(PRESETS)}"
-        raise ValueError(f"no model of this name; {hint} Or give width, depth, heads, ...")
-    return asdict(PRESETS[value])
 
 
 class Evaluate(Settings):
@@ -100,7 +59,7 @@ class RunSettings(Settings):
 
     mixture: str  # path of mixture.yaml, relative to this file
     output: str | None = None  # folder of the run; default: runs/<name of the yaml file>
-    model: Annotated[Model, BeforeValidator(preset)]
+    model: Annotated[Model, BeforeValidator(spelled_out)]
     # A Llama or Qwen to go on from, in place of `model` and of weights by `seed`: a folder with
     # config.json and safetensors, relative to this file
     initial: str | None = None
@@ -113,6 +72,7 @@ class RunSettings(Settings):
     weight_decay: float = Field(0.1, ge=0)  # on matrices only; decoupled (AdamW 1711.05101)
     betas: tuple[float, float] = (0.9, 0.95)  # AdamW
     optimizer: Annotated[Optimizer, BeforeValidator(by_kind)] = Optimizer()
+    z_loss: float = Field(0.0, ge=0)  # holds logits near 0; PaLM 2204.02311, section 5: 1e-4
     grad_clip: float = Field(1.0, gt=0)  # largest norm of the gradient of all parameters
     schedule: Schedule = Schedule()
     branch: Branch | None = None  # begin at a checkpoint of another run

@@ -31,6 +31,8 @@ class Shape:
     epsilon: float = 1e-5  # of RMSNorm
     window: int | None = None  # tokens that a query looks back over, itself included; None: all
     encoder_depth: int = 0  # layers of an encoder; 0: a decoder alone
+    base_width: int | None = None  # of muP (mup.py): the width whose learning rate is used
+    base_depth: int | None = None
 
     def __post_init__(self) -> None:
         if self.head is None and (self.width % self.heads or (self.width // self.heads) % 2):
@@ -50,17 +52,43 @@ class Shape:
         return self.width // self.heads if self.head is None else self.head
 
 
-# Names say the parameters with a vocabulary of 4,096 (up to 10M) or 32,768 entries.
+BASE = 64  # width of a layer for each layer, and of a head
+
+
+def dial(depth: int) -> Shape:
+    """The shape of a depth: width 64 x depth (nanochat's one dial; loss hardly depends on width by
+    depth between 16 and 128, Kaplan 2001.08361, figure 5), heads of 64 as Llama 3.2 1B, so as many
+    as layers, at most a third as many for keys and values, SwiGLU of 8/3 width in whole 64s.
+
+    Parameters: about 48k x depth^3, and 64 x depth x vocabulary (twice from 32 layers on, where the
+    output layer is one of its own).
+    """
+    width = BASE * depth
+    groups = max(g for g in range(1, max(1, depth // 3) + 1) if depth % g == 0)
+    ffn = -(-8 * width // (3 * BASE)) * BASE
+    return Shape(width, depth, heads=depth, kv_heads=groups, ffn=ffn, tied=depth < 32)
+
+
+MUP_BASE = dial(4)  # `parametrization: mup`: at this shape it is the standard one
+
+
+# Names say the parameters with a vocabulary of 4,096 (up to 25M) or 32,768 entries. What is not of
+# the dial are shapes that runs have been trained with, and Llama's own.
 PRESETS: dict[str, Shape] = {
     # studies on a CPU: 2 arms x 3 seeds in minutes
     "0.4M": Shape(width=64, depth=2, heads=4, kv_heads=2, ffn=192),
     "1M": Shape(width=96, depth=6, heads=6, kv_heads=2, ffn=256),
     "2M": Shape(width=128, depth=8, heads=4, kv_heads=2, ffn=352),
+    "4M": dial(4),
     "10M": Shape(width=256, depth=12, heads=8, kv_heads=4, ffn=704),
+    "25M": dial(8),
     # one GPU
-    "100M": Shape(width=768, depth=12, heads=12, kv_heads=4, ffn=2048),
+    "100M": dial(12),
+    "200M": dial(16),
     "400M": Shape(width=1024, depth=32, heads=16, kv_heads=8, ffn=2816),
-    # several GPUs; the shape of Llama 3.2 1B and Llama 3.1 8B
+    "650M": dial(24),
+    # several GPUs; 1B and 8B have the shape of Llama 3.2 1B and Llama 3.1 8B
     "1B": Shape(width=2048, depth=16, heads=32, kv_heads=8, ffn=8192),
+    "3B": dial(40),
     "8B": Shape(width=4096, depth=32, heads=32, kv_heads=8, ffn=14336, tied=False),
 }

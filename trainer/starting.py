@@ -16,7 +16,8 @@ from mixtures.plan import Plan, make_plan
 from trainer import checkpoint, resuming, saved
 from trainer.interchange.weights import load_into
 from trainer.metrics import Progress
-from trainer.model import Decoder, initialize
+from trainer.encoder_decoder import make_model
+from trainer.model import initialize
 from trainer.parallel.apply import apply_layout
 from trainer.parallel.stages import Parts, held_layers
 from trainer.parallel.world import World, wait_for_all
@@ -48,7 +49,7 @@ def build_model(run: RunSettings, vocab_size: int, world: World) -> nn.Module:
     shape = run.model.shape
     parts = []
     for held in held_layers(run, shape.depth, world):
-        part = Decoder(shape, vocab_size, held)
+        part = make_model(shape, vocab_size, held)
         if run.initial is None:
             initialize(part, run.seed)
         else:

@@ -46,9 +46,9 @@ class Trained:
     def model(self) -> Decoder:
         """With the weights of the checkpoint, on the device."""
         from trainer import checkpoint
-        from trainer.model import Decoder
+        from trainer.encoder_decoder import make_model
 
-        model = Decoder(self.run.model.shape, self.plan.vocab_size)
+        model = make_model(self.run.model.shape, self.plan.vocab_size)
         checkpoint.load_weights(self.checkpoint, model)
         return model.to(self.world.device)
 

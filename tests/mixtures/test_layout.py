@@ -231,7 +231,8 @@ def test_padding_has_no_loss_and_is_seen_by_nothing(tmp_path: Path) -> None:
 
     from mixtures.borders import divided, numbered
     from trainer.attention import Scope, dense_mask
-    from trainer.objectives import CAUSAL, IGNORED, make_example
+    from trainer.losses import IGNORED
+    from trainer.objectives import CAUSAL, make_example
 
     texts = [[7] * 6, [8] * 6, [9] * 3]
     documents = write_tokens(tmp_path, texts, 3)

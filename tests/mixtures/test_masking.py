@@ -84,7 +84,8 @@ def test_a_plan_stays_and_the_order_of_windows(mixture: Path, tmp_path: Path) ->
 def test_no_loss_counts_on_a_masked_token(mixture: Path, tmp_path: Path) -> None:
     import torch
 
-    from trainer.objectives import CAUSAL, IGNORED, make_example
+    from trainer.losses import IGNORED
+    from trainer.objectives import CAUSAL, make_example
 
     make_plan(mixture, TOKENS)
     forget(tmp_path / "web")

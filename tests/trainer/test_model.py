@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 import torch
-from torch.nn.attention.flex_attention import create_mask, flex_attention
 
-from trainer.attention import Scope, attend, dense_mask, flex_mask, make_mask, positions
+from trainer.attention import Scope, positions
+from trainer.losses import IGNORED
 from trainer.model import Decoder, initialize, num_parameters, token_losses
-from trainer.objectives import CAUSAL, IGNORED, make_example
+from trainer.objectives import CAUSAL, make_example
 from trainer.shapes import PRESETS, Shape
 
 TINY = Shape(width=16, depth=2, heads=4, kv_heads=2, ffn=32)
@@ -28,15 +28,6 @@ def test_positions_restart_at_each_document() -> None:
         [0, 1, 2, 0, 1, 0],
         [0, 1, 2, 3, 4, 5],
         [0, 0, 0, 0, 0, 1],
-    ]
-
-
-def test_mask_is_causal_within_a_document() -> None:
-    assert dense_mask(Scope(torch.tensor([[0, 0, 1, 1]])))[0, 0].int().tolist() == [
-        [1, 0, 0, 0],
-        [1, 1, 0, 0],
-        [0, 0, 1, 0],
-        [0, 0, 1, 1],
     ]
 
 
@@ -98,6 +89,11 @@ def test_parameter_counts(tied: bool) -> None:
         ("0.4M", 4096, 0.36),
         ("1M", 4096, 0.98),
         ("2M", 4096, 2.0),
+        ("4M", 4096, 3.87),
+        ("25M", 4096, 24.6),
+        ("200M", 32768, 211),
+        ("650M", 32768, 655),
+        ("3B", 32768, 2930),
         ("10M", 4096, 9.9),
         ("100M", 32768, 101),
         ("400M", 32768, 411),
@@ -124,38 +120,31 @@ def test_initial_weights_depend_on_seed_and_name_only() -> None:
     assert deviations["layers.0.ffn.output.weight"] == pytest.approx(512**-0.5 / 2, rel=0.03)
 
 
-def _batch(length: int) -> tuple[torch.Tensor, ...]:
-    generator = torch.Generator().manual_seed(4)
-    documents = torch.randint(0, 2, (2, length), generator=generator).cumsum(1)
-    q = torch.randn(2, 4, length, 16, generator=generator)
-    k, v = (torch.randn(2, 2, length, 16, generator=generator) for _ in range(2))
-    return documents, q, k, v
+def test_options_have_their_parameters_and_change_the_logits() -> None:
+    tokens = torch.randint(0, 50, (1, 16), generator=torch.Generator().manual_seed(5))
+    scope = Scope(torch.zeros(1, 16, dtype=torch.int32))
+    plain = _model()(tokens, scope)
+    normed = _model(replace(TINY, qk_norm=True))
+    names = dict(normed.named_parameters())
+    assert names["layers.1.attention.key_norm.weight"].shape == (4,)
+    narrow = _model(replace(TINY, window=3))
+    for other in (normed, narrow):
+        assert (other(tokens, scope) - plain).abs().max() > 1e-3
+    torch.testing.assert_close(narrow(tokens, scope)[:, :3], plain[:, :3], atol=1e-6, rtol=0)
 
 
-def test_the_rule_of_the_fast_path_is_the_dense_mask() -> None:
-    documents = _batch(48)[0]
-    rule = flex_mask(Scope(documents)).mask_mod
-    assert torch.equal(create_mask(rule, 2, 1, 48, 48, device="cpu"), dense_mask(Scope(documents)))
-
-
-@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
-def test_fast_path_forward_without_compilation() -> None:
-    """What can be shown on a CPU: same mask, same grouping of heads, same scale."""
-    documents, q, k, v = _batch(48)
-    fast = flex_attention(q, k, v, block_mask=flex_mask(Scope(documents)), enable_gqa=True)
-    torch.testing.assert_close(
-        fast, attend(q, k, v, dense_mask(Scope(documents))), atol=1e-5, rtol=0
-    )
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="FlexAttention trains on GPUs only")
-def test_fast_path_equals_dense_reference_with_gradients() -> None:
-    documents, *qkv = (tensor.cuda() for tensor in _batch(256))
-    results = []
-    for mask in (make_mask(Scope(documents)), dense_mask(Scope(documents))):
-        q, k, v = (tensor.clone().requires_grad_() for tensor in qkv)
-        output = attend(q, k, v, mask)
-        output.sin().sum().backward()
-        results.append([output, q.grad, k.grad, v.grad])
-    for fast, dense in zip(*results, strict=True):
-        torch.testing.assert_close(fast, dense, atol=2e-3, rtol=0)
+def test_stages_of_a_pipeline_are_the_model() -> None:
+    """Each with the names, and so the initial weights, that its parts have in the whole."""
+    for tied in (True, False):
+        shape = replace(TINY, depth=3, tied=tied)
+        whole = _model(shape)
+        stages = [Decoder(shape, 50, range(1)), Decoder(shape, 50, range(1, 3))]
+        names = [{name for name, _ in stage.named_parameters()} for stage in stages]
+        assert names[0] | names[1] == {name for name, _ in whole.named_parameters()}
+        assert names[0] & names[1] == ({"embedding.weight"} if tied else set())
+        x = tokens = torch.arange(16)[None]
+        scope = Scope(torch.tensor([[0] * 9 + [1] * 7]))
+        for stage in stages:
+            initialize(stage, 0)
+            x = stage(x, scope)
+        assert torch.equal(x, whole(tokens, scope))

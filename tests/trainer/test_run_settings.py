@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from pipeline.config import ConfigError, check
+from trainer.model_settings import Model
 from trainer.settings import RunSettings, changed_key, load_run
+from trainer.shapes import PRESETS, Shape, dial
 
 BASE = {"mixture": "mixture.yaml", "model": "0.4M", "tokens": "2M"}
 
@@ -30,6 +33,28 @@ def test_amounts_and_presets(tmp_path: Path) -> None:
     assert (run.model.width, run.model.depth, run.model.tied) == (64, 2, True)
     assert run.mixture == str(tmp_path / "sub/mixture.yaml")
     assert run.output == str(tmp_path / "runs/small")
+
+
+def test_a_model_by_depth_by_likeness_and_with_mup() -> None:
+    def model(value: object) -> Model:
+        return RunSettings.model_validate({**BASE, "model": value}).model
+
+    assert model({"depth": 12}).shape == model("100M").shape == dial(12)
+    assert dial(12) == Shape(width=768, depth=12, heads=12, kv_heads=4, ffn=2048)
+    deep = model({"like": "1B", "qk_norm": True, "parametrization": "mup"})
+    assert deep.shape == replace(PRESETS["1B"], qk_norm=True, base_width=256, base_depth=4)
+    with pytest.raises(ValueError, match="parametrization 'up': known are standard and mup"):
+        model({"depth": 4, "parametrization": "up"})
+    with pytest.raises(ValueError, match="no model of this name; did you mean '100M'"):
+        model({"like": "100B"})
+
+
+def test_a_record_of_before_a_key_was_there_is_read_with_its_default() -> None:
+    old = RunSettings.model_validate(BASE).model_dump(mode="json")
+    for key in ("qk_norm", "base_width", "encoder_depth"):
+        del old["model"][key]
+    del old["z_loss"]
+    assert check(old, RunSettings, "run.json") == RunSettings.model_validate(BASE)
 
 
 def test_changes_on_top(tmp_path: Path) -> None:

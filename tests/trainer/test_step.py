@@ -9,8 +9,9 @@ import pytest
 import torch
 
 from mixtures.batch import Batch
+from trainer.losses import IGNORED
 from trainer.model import Decoder, initialize, token_losses
-from trainer.objectives import CAUSAL, IGNORED, make_example
+from trainer.objectives import CAUSAL, make_example
 from trainer.parallel.layout import Layout
 from trainer.parallel.world import World, share
 from trainer.settings import RunSettings
