@@ -53,7 +53,7 @@ def windows(step: int) -> Batch:
     for row, cuts in enumerate([(5,), (28,), (), (3, 4, 30), (11, 12)], 2):
         for cut in cuts:
             documents[row, cut:] += 1
-    return Batch(tokens, documents, ((),) * WINDOWS)
+    return Batch(tokens, lambda: (documents, ()))
 
 
 def train(run: RunSettings, world: World) -> dict[str, Any]:
@@ -65,7 +65,8 @@ def train(run: RunSettings, world: World) -> dict[str, Any]:
         first, count, most = share(WINDOWS, world)
         batch = windows(step)
         part = slice(first, first + count)
-        mine = Batch(batch.tokens[part], batch.documents[part], ((),) * count)
+        found = batch.documents[part], ()
+        mine = Batch(batch.tokens[part], lambda found=found: found)
         optimizer.zero_grad()
         losses.append(backward(model, mine, most, run, world, step * WINDOWS + first))
         norms.append(clip_gradients(model, run.grad_clip, world).item())
