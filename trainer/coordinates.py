@@ -98,9 +98,10 @@ def _groups(model: Decoder, rate: float) -> list[dict[str, object]]:
     return [
         {
             "params": [parameter],
-            "lr": rate * scaling.factors(model.shape, name, parameter.ndim).learning_rate,
+            "lr": rate * scaling.factors(model.shape, kind).learning_rate,
         }
         for name, parameter in model.named_parameters()
+        for kind in [scaling.kind_of(name, parameter.ndim)]
     ]
 
 

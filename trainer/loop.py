@@ -35,7 +35,7 @@ from trainer import resuming, skipped
 from trainer.batches import Step, steps, told_rounding
 from trainer.metrics import Progress, append_log, continue_log, progress_text
 from trainer.model import num_parameters
-from trainer.optim import make_optimizer
+from trainer.optim import RATE_FACTOR, make_optimizer
 from trainer.parallel.layout import check_fit
 from trainer.parallel.norm import clip_gradients
 from trainer.parallel.world import World, join_world, share, wait_for_all
@@ -227,7 +227,7 @@ def _step(job: Job, step: Step, batch: Batch, total_tokens: int) -> dict[str, fl
     middle = (step.tokens_before + step.tokens) / 2
     rate = learning_rate(run.schedule, run.learning_rate, middle, total_tokens, run.branch)
     for group in job.optimizer.param_groups:
-        group["lr"] = rate
+        group["lr"] = rate * group.get(RATE_FACTOR, 1.0)
     job.optimizer.step()
     return {"loss": loss, "learning_rate": rate, "gradient_norm": norm}
 

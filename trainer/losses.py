@@ -32,7 +32,7 @@ def output_losses(x_BTD: Tensor, weight_VD: Tensor, labels_BT: Tensor, z_weight:
         return losses_of(output_logits(x_BTD, weight_VD), labels_BT, z_weight)
     chunked: Any = _Chunked.apply
     losses_N: Tensor = chunked(x_BTD.flatten(0, 1), weight_VD, labels_BT.flatten(), z_weight)
-    return losses_N.view(labels_BT.shape)
+    return losses_N.view(labels_BT.shape).clone()  # FSDP wants no view of a model
 
 
 def output_logits(x_BTD: Tensor, weight_VD: Tensor) -> Tensor:
@@ -52,7 +52,7 @@ def losses_of(logits_BTV: Tensor, labels_BT: Tensor, z_weight: float) -> Tensor:
     losses_N = F.cross_entropy(
         logits_BTV.flatten(0, 1), labels_N, ignore_index=IGNORED, reduction="none"
     )
-    losses_BT = losses_N.view(labels_BT.shape)
+    losses_BT = losses_N.view(labels_BT.shape).clone()
     if not z_weight:
         return losses_BT
     log_sum_BT = logits_BTV.logsumexp(-1).masked_fill(labels_BT == IGNORED, 0.0)

@@ -14,7 +14,8 @@ table 1 with alpha = 1), and a base shape at which all is as in the standard par
     learning rate: layers     r                            r / m
       embedding, output, norms r                           r
     weight decay: layers      w                            w m  (rate x decay stays)
-    Adam's epsilon: layers    e                            e / (m n);  embedding, output: e / m
+    Adam's epsilon: layers,   e                            e / (m n)
+      norms; embedding, output e                           e / m
 """
 
 from __future__ import annotations
@@ -74,9 +75,16 @@ def deviation(shape: Shape, name: str, fan_in: int) -> float:
     return 1 / math.sqrt(fan_in * branches)
 
 
-def factors(shape: Shape, name: str, ndim: int) -> Factors:
-    """Of a parameter of this name: for one group of the optimizer for each value."""
+def kind_of(name: str, ndim: int) -> str:
+    """What a parameter is to an optimizer: "hidden", "embedding" (the output layer too), "norm"."""
+    if ndim == 1:
+        return "norm"
+    return "hidden" if in_layers(name) else "embedding"
+
+
+def factors(shape: Shape, kind: str) -> Factors:
+    """Of the parameters of a kind: one group of the optimizer."""
     m, n = wider(shape), deeper(shape)
-    if not in_layers(name):
+    if kind == "embedding":
         return Factors(epsilon=1 / m)
-    return Factors(1 / m, m, 1 / (m * n)) if ndim > 1 else Factors(epsilon=1 / (m * n))
+    return Factors(1 / m, m, 1 / (m * n)) if kind == "hidden" else Factors(epsilon=1 / (m * n))

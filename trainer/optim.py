@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
+from trainer import mup
 from trainer.muon import HIDDEN, Muon
+from trainer.shapes import Shape
+
+RATE_FACTOR = "rate_factor"
 
 if TYPE_CHECKING:  # benchmarks/gpu_check.py runs where pydantic is not
     from trainer.settings import RunSettings
@@ -31,8 +35,7 @@ def parameter_groups(model: nn.Module, run: RunSettings) -> list[dict[str, Any]]
     """Matrices of layers, embedding and head, norms; those that a model has."""
     kinds: dict[str, list[nn.Parameter]] = {"hidden": [], "embedding": [], "norm": []}
     for name, parameter in model.named_parameters():
-        matrix = "hidden" if "layers." in name else "embedding"
-        kinds[matrix if parameter.ndim > 1 else "norm"].append(parameter)
+        kinds[mup.kind_of(name, parameter.ndim)].append(parameter)
     of_embedding = run.optimizer.embedding_weight_decay
     decays = {
         "hidden": run.weight_decay,
@@ -41,6 +44,13 @@ def parameter_groups(model: nn.Module, run: RunSettings) -> list[dict[str, Any]]
     }
     muon = run.optimizer.kind == "muon"
     adamw = {"betas": run.betas, "eps": run.optimizer.epsilon}
+    if (shape := run.model.shape).base_width is not None:
+        if muon:
+            raise ValueError(
+                "key `optimizer.kind`: muon scales its steps by width itself, and how that goes "
+                "with `parametrization: mup` is not known; use adamw, or leave mup out"
+            )
+        return _scaled_groups(kinds, decays, shape, run)
     return [
         {
             "params": kinds[kind],
@@ -50,4 +60,22 @@ def parameter_groups(model: nn.Module, run: RunSettings) -> list[dict[str, Any]]
         }
         for kind, decay in decays.items()
         if kinds[kind]
+    ]
+
+
+def _scaled_groups(
+    kinds: dict[str, list[nn.Parameter]], decays: dict[str, float], shape: Shape, run: RunSettings
+) -> list[dict[str, Any]]:
+    """The same under muP; `rate_factor` is what a group's learning rate is multiplied by."""
+    return [
+        {
+            "params": parameters,
+            "weight_decay": decays[kind] * factors.weight_decay,
+            "betas": run.betas,
+            "eps": run.optimizer.epsilon * factors.epsilon,
+            RATE_FACTOR: factors.learning_rate,
+        }
+        for kind, parameters in kinds.items()
+        for factors in [mup.factors(shape, kind)]
+        if parameters
     ]

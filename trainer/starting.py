@@ -14,9 +14,9 @@ from mixtures.loader import Loader
 from mixtures.packed import require_whole
 from mixtures.plan import Plan, make_plan
 from trainer import checkpoint, resuming, saved
+from trainer.encoder_decoder import make_model
 from trainer.interchange.weights import load_into
 from trainer.metrics import Progress
-from trainer.encoder_decoder import make_model
 from trainer.model import initialize
 from trainer.parallel.apply import apply_layout
 from trainer.parallel.stages import Parts, held_layers

@@ -59,7 +59,7 @@ def micro_batches(
 def backward(
     model: nn.Module, batch: Batch, most: int, run: RunSettings, world: World, position: int
 ) -> float:
-    """Add the gradient of the global batch; returns its loss in nats per target.
+    """Add the gradient of the global batch; returns its loss in nats per target, z-loss included.
 
     `batch` holds this rank's windows, from `position` of the run on; `most` is the largest number
     that any rank has.
@@ -75,7 +75,7 @@ def backward(
 
     def loss_of(part: nn.Module, example: Example) -> Tensor:
         with precision(run, world):
-            return local(token_losses(part, example)).sum() * ranks / num_targets
+            return local(token_losses(part, example, run.z_loss)).sum() * ranks / num_targets
 
     with divided_logits(world):
         total = _backward(model, chunks, loss_of, run, world)

@@ -24,16 +24,16 @@ def test_at_its_base_muP_is_the_standard_parametrization() -> None:
         initialize(model, 0)
         logits.append(model(tokens, scope))
     assert torch.equal(*logits)
-    assert mup.factors(BASE, "layers.0.ffn.up.weight", 2) == (1, 1, 1)
+    assert mup.factors(BASE, "hidden") == (1, 1, 1)
 
 
 def test_what_a_shape_four_times_as_wide_and_deep_is_multiplied_by() -> None:
     """Table 1 of 2505.01618 with m = n = 4, alpha = 1."""
     shape = replace(dial(16), base_width=MUP_BASE.width, base_depth=MUP_BASE.depth)
     assert (mup.wider(shape), mup.deeper(shape)) == (4, 4)
-    assert mup.factors(shape, "layers.3.ffn.up.weight", 2) == (0.25, 4, 1 / 16)
-    assert mup.factors(shape, "layers.3.ffn_norm.weight", 1) == (1, 1, 1 / 16)
-    assert mup.factors(shape, "embedding.weight", 2) == (1, 1, 0.25)
+    assert mup.factors(shape, "hidden") == (0.25, 4, 1 / 16)
+    assert mup.factors(shape, "norm") == (1, 1, 1 / 16)
+    assert mup.factors(shape, "embedding") == (1, 1, 0.25)
     assert (mup.branch_scale(shape), mup.output_scale(shape)) == (0.25, 0.25)
     assert mup.deviation(shape, "output.weight", 1024) == 1 / 16
     assert mup.deviation(shape, "layers.3.ffn.up.weight", 1024) == 1 / 32
@@ -42,7 +42,7 @@ def test_what_a_shape_four_times_as_wide_and_deep_is_multiplied_by() -> None:
     )
     standard = dial(16)
     assert mup.deviation(standard, "output.weight", 1024) == 1 / 32
-    assert mup.factors(standard, "layers.3.ffn.up.weight", 2) == (1, 1, 1)
+    assert mup.factors(standard, "hidden") == (1, 1, 1)
 
 
 def test_activations_stay_flat_over_widths_with_mup_only() -> None:
