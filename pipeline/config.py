@@ -188,12 +188,19 @@ def _messages(items: Sequence[Any], raw: Any, model: type[BaseModel]) -> Iterato
             hint = _nearest(location[-1], known) or f"; known keys: {', '.join(known)}"
             yield f"unknown key `{key}` (value {item['input']!r}){hint}"
         elif item["type"] == "missing":
-            yield f"key `{key}` is missing"
+            told = _described(model, location[-1]) if len(location) == 1 else ""
+            yield f"key `{key}` is missing{told}"
         else:
             text = "; or ".join(map(_expected, refused)).replace("; or expected", "; or")
             value = "" if isinstance(item["input"], Mapping) else f" (value {item['input']!r})"
             # A check of the whole file names what it speaks of itself.
             yield f"key `{key}`: {text}{value}" if location else text
+
+
+def _described(model: Any, name: str) -> str:
+    """What the description of a key of the file itself says of it, as a remedy."""
+    field = model.model_fields.get(name)
+    return f"; {field.description}" if field is not None and field.description else ""
 
 
 def _key(location: tuple[Any, ...], raw: Any) -> tuple[str, ...]:

@@ -71,6 +71,14 @@ def edges_of(settings: Mapping[str, Any]) -> dict[str, str | None]:
     return {name: cards.edges_hash(model) for name, model in models.items()}
 
 
+def has_other_edges(found: Mapping[str, Any], group: str) -> bool:
+    """Was `group` of the corpus with this manifest measured with other edges than its card has now?
+    Not told of a corpus of an earlier version, or where the card is not on this machine."""
+    measured = found.get("edges", {}).get(group)
+    now = edges_of(found["settings"]).get(group)
+    return bool(measured and now and measured != now)
+
+
 def _lists(settings: CorpusSettings) -> dict[str, Group]:
     paths = tuple(settings.lists.items())
     if not paths:

@@ -76,7 +76,7 @@ def inspect(root: Path, what: str) -> Row:
             "found_by": how,
             "document": row,
             "also_found": others,
-            "presets": decisions.presets(connection, row, decisions.groups_of(root)),
+            "presets": decisions.presets(connection, row),
             "edits": _edits(connection, row),
             "copies": _rows(
                 connection,
@@ -119,7 +119,7 @@ def inspect(root: Path, what: str) -> Row:
                 [content],
             ),
         }
-    return found | {"verdict": decisions.verdict(found)}
+    return found | {"verdict": [*decisions.verdict(found), *decisions.stale(root)]}
 
 
 def _find(connection: duckdb.DuckDBPyConnection, what: str) -> tuple[str, list[Row]]:

@@ -76,12 +76,17 @@ class Urls(Settings):
 class CorpusSettings(Settings):
     """corpus.yaml."""
 
-    inputs: tuple[Input, ...] = Field(min_length=1)
+    inputs: tuple[Input, ...] = Field(
+        min_length=1, description='as in `inputs: [{source: forum, files: "forum/*.jsonl.gz"}]`'
+    )
     output: str | None = None  # folder of the corpus; default: runs/<name of the yaml file>
     # Kept languages: [zh, en], or with the least score of each, {zh: 0.5, en: 0.65}. Held-out sets
     # are chosen of these, and `languages.pass` tells them in SQL; nothing is dropped.
     languages: Languages = ("zh", "en")
-    tokenizer: Annotated[Tokenizer, BeforeValidator(_tokenizer)]
+    tokenizer: Annotated[Tokenizer, BeforeValidator(_tokenizer)] = Field(
+        description="write `tokenizer: tokenizer.json` and make that file with `assay tokenizer "
+        "train`, or name one, as in `tokenizer: deepseek`"
+    )
     heldout: Heldout = Heldout()
     # Parallel pages, as in {url: [[/en/, /zh/]]}, {hreflang: true} or {field: meta.page}: on one
     # side of a held-out split, and a column for `group` of a mixture; docs/mixtures.md

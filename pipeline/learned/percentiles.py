@@ -18,7 +18,7 @@ from pipeline.config import ConfigError
 from pipeline.corpus import manifest
 from pipeline.files import file_hash
 from pipeline.finished import home, reading
-from pipeline.groups import edges_of
+from pipeline.groups import has_other_edges
 from pipeline.learned.card import write_card
 from pipeline.learned.examples import QUERY_SECONDS
 from pipeline.predicates import predicate
@@ -74,10 +74,7 @@ def shifts(corpus: str, group: str, where: str | None) -> list[dict[str, Any]]:
             raise ConfigError(
                 f"{corpus}: no signal group {group!r}; there are: {', '.join(found['signals'])}"
             )
-        # None: a corpus of an earlier version, or a card that is not on this machine
-        measured = found.get("edges", {}).get(group)
-        now = edges_of(found["settings"]).get(group)
-        if measured and now and measured != now:
+        if has_other_edges(found, group):
             raise ConfigError(
                 f"{corpus}: its {group}.percentile was measured with other edges than the card has "
                 "now; call `assay prepare` again, and then ask for the shift"

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import duckdb
 
 from filters.presets import PRESETS, Rule, in_force, judges, reasons
 from pipeline import measured
-from pipeline.config import check
 from pipeline.corpus import manifest
-from pipeline.settings import CorpusSettings
-
-if TYPE_CHECKING:
-    from filters.signals import Group
 
 Row = dict[str, Any]
-Groups = Mapping[str, "Group"]
 
 
-def presets(
-    connection: duckdb.DuckDBPyConnection, row: Row, groups: Groups
-) -> dict[str, list[Row]]:
+def presets(connection: duckdb.DuckDBPyConnection, row: Row) -> dict[str, list[Row]]:
     """Each rule of each preset whose signals are there: its value, its bounds as they stand for
     this language and kind, and the outcome (None: no rule, or no value)."""
     found: dict[str, list[Row]] = {}
@@ -45,7 +36,7 @@ def presets(
             found[preset].append(
                 {
                     "signal": rule.name,
-                    "formula": formula(rule, groups),
+                    "formula": formula(rule),
                     "value": value,
                     "minimum": bound.minimum if bound else None,
                     "maximum": bound.maximum if bound else None,
@@ -58,17 +49,15 @@ def presets(
     return found
 
 
-def groups_of(root: Path) -> Groups:
-    """The signal groups that the corpus was prepared with."""
-    from pipeline.groups import groups  # loads numba: 0.5 s
+def formula(rule: Rule) -> str:
+    """What a rule counts, and in which unit. By the tables of groups alone: lists and models that
+    the corpus was made with may have gone."""
+    from filters.faithful_groups import COLUMNS
+    from filters.signals import GROUPS  # loads numba: 0.5 s
 
-    return groups(check(manifest(root)["settings"], CorpusSettings, str(root / "corpus.json")))
-
-
-def formula(rule: Rule, groups: Groups) -> str:
-    """What a rule counts, and in which unit."""
     group, _, column = rule.signal.partition(".")
-    columns = groups[group].columns if column else groups["language"].columns
+    own = group.removesuffix("_faithful")
+    columns = COLUMNS[own] if own != group else GROUPS[group if column else "language"].columns
     signal = columns.get(column or group)
     told = f"{signal.unit}: {signal.formula}" if signal else "of the text"  # num_chars
     return f"{told}; divided by {rule.per}" if rule.per else told
@@ -102,6 +91,19 @@ def verdict(found: Row) -> list[str]:
             what = row["lang"] if judges(preset, row["kind"]) else f"kind {row['kind']}"
             lines.append(f"{preset}.pass: " + ("yes" if judged else f"no rules for {what}"))
     return lines
+
+
+def stale(root: Path) -> list[str]:
+    """Percentiles that are of other edges than the card of their model has now."""
+    from pipeline.groups import has_other_edges  # loads numba
+
+    found = manifest(root)
+    return [
+        f"{group}.percentile: by other edges than the card of its model has now; `assay prepare` "
+        "measures it anew"
+        for group in found.get("edges", {})
+        if has_other_edges(found, group)
+    ]
 
 
 def _near(found: Row) -> str:
