@@ -14,9 +14,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from mixtures.held import Held
 from mixtures.packed import forgotten_of, read_manifest, remedy
 from mixtures.part import Part
-from mixtures.shard_cache import DamagedShard, Held, Shard, ShardCache
+from mixtures.shard_cache import DamagedShard, Shard, ShardCache
 from pipeline.files import SUSPECTS, hash_once, part_name
 from pipeline.objects import is_url
 

@@ -18,12 +18,12 @@ import fcntl
 import os
 import threading
 import time
-import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from mixtures.held import Held, is_at, is_held, let_go, removed
 from pipeline import disk, objects
 from pipeline.amounts import counted
 from pipeline.files import State, file_hash, state_of
@@ -53,18 +53,6 @@ class Shard:
     @property
     def name(self) -> str:
         return f"{self.xxh3}-{self.num_bytes}"
-
-
-class Held:
-    """A file of the cache, which stays there until it is let go, or this object is dropped."""
-
-    def __init__(self, path: Path, descriptor: int) -> None:
-        self.path, self.descriptor = path, descriptor
-        self._finalizer = weakref.finalize(self, _let_go, descriptor, os.getpid())
-        self._finalizer.atexit = False  # the kernel does it
-
-    def release(self) -> None:
-        self._finalizer()
 
 
 class ShardCache:
@@ -134,11 +122,11 @@ class ShardCache:
         held = Held(path, descriptor)
         fcntl.flock(descriptor, fcntl.LOCK_SH)
         try:
-            if self._is_whole(path, shard) and _is_at(descriptor, path):
+            if self._is_whole(path, shard) and is_at(descriptor, path):
                 os.utime(path, ns=(time.time_ns(), path.stat().st_mtime_ns))  # when last used
                 return held
             with self._alone():
-                if _is_at(descriptor, path):  # and not a whole one that came in its place
+                if is_at(descriptor, path):  # and not a whole one that came in its place
                     path.unlink()
         except FileNotFoundError:  # it was removed meanwhile
             pass
@@ -162,7 +150,7 @@ class ShardCache:
         """Room for a shard, as a file that this process holds; None: it is taken, or no room."""
         part = self._part_of(shard)
         with self._alone():
-            if (self.folder / shard.name).exists() or _is_held(part):
+            if (self.folder / shard.name).exists() or is_held(part):
                 return None
             if not self._make_room(shard.num_bytes):
                 return None
@@ -179,7 +167,7 @@ class ShardCache:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_SH)
         finally:
-            _let_go(descriptor)
+            let_go(descriptor)
         return True
 
     def _fetch(self, shard: Shard, held: Held) -> Held:
@@ -232,7 +220,7 @@ class ShardCache:
             try:
                 yield
             finally:
-                fcntl.flock(file, fcntl.LOCK_UN)  # see _let_go
+                fcntl.flock(file, fcntl.LOCK_UN)  # see let_go
 
     def _files(self) -> list[tuple[Path, int]]:
         """Shards, the longest unused first, and what is being fetched, with their bytes."""
@@ -248,7 +236,7 @@ class ShardCache:
         """Remove what nobody holds until so many bytes fit in; whether they do."""
         total, unheld = 0, []
         for path, size in self._files():
-            if path.name.startswith(".") and not _is_held(path):
+            if path.name.startswith(".") and not is_held(path):
                 path.unlink(missing_ok=True)  # of a killed process
                 continue
             total += size
@@ -257,7 +245,7 @@ class ShardCache:
         for path, size in unheld:
             if total + num_bytes <= self.max_bytes:
                 break
-            if _removed(path):
+            if removed(path):
                 total -= size
         return total + num_bytes <= self.max_bytes
 
@@ -269,51 +257,3 @@ class ShardCache:
             f"{self.max_bytes:,}: no room for the {shard.num_bytes:,} of {shard.url}; raise "
             "`max_bytes` of the cache, or give each job a folder of its own"
         )
-
-
-def _let_go(descriptor: int, process: int | None = None) -> None:
-    """Unlock and close a file; a fork of the `process` that locked it only closes its copy.
-
-    Closing alone would leave it locked while a forked process has the same description open.
-    """
-    if process in (None, os.getpid()):
-        fcntl.flock(descriptor, fcntl.LOCK_UN)
-    os.close(descriptor)
-
-
-def _is_at(descriptor: int, path: Path) -> bool:
-    """Whether an open file still has this name."""
-    try:
-        return os.path.samestat(os.fstat(descriptor), path.stat())
-    except FileNotFoundError:
-        return False
-
-
-def _is_held(path: Path) -> bool:
-    try:
-        descriptor = os.open(path, os.O_RDONLY)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        _let_go(descriptor)
-    return False
-
-
-def _removed(path: Path) -> bool:
-    """Remove a shard that nobody holds; whether it is gone."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY)
-    except FileNotFoundError:
-        return True
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        path.unlink(missing_ok=True)
-    except BlockingIOError:
-        return False
-    finally:
-        _let_go(descriptor)
-    return True

@@ -18,7 +18,8 @@ import xxhash
 from web_server import CUT, Web, web_server
 
 from mixtures import shard_cache
-from mixtures.shard_cache import CacheFull, DamagedShard, Shard, ShardCache, _is_held
+from mixtures.held import is_held
+from mixtures.shard_cache import CacheFull, DamagedShard, Shard, ShardCache
 from pipeline import objects
 from pipeline.disk import DiskError
 
@@ -292,7 +293,7 @@ def test_overlapping_fetches_in_a_small_cache_all_succeed(tmp_path: Path) -> Non
             list(pool.map(read, [cache] * 6, range(6)))
         assert cache.fetched > 20
         assert 0 < len(names(cache)) <= 20
-        assert not any(_is_held(path) for path in cache.folder.iterdir())
+        assert not any(is_held(path) for path in cache.folder.iterdir())
         for path in cache.folder.glob("[!.]*"):
             path.write_bytes(b"?" * SIZE)
 
@@ -301,7 +302,7 @@ def test_what_is_dropped_is_let_go(tmp_path: Path, shards: list[Shard]) -> None:
     cache = ShardCache(tmp_path / "cache", SIZE)
     for wanted in shards:  # each needs the room of the one before
         held = cache.hold(wanted)
-        assert _is_held(held.path)
+        assert is_held(held.path)
         del held
 
 
@@ -325,8 +326,8 @@ def test_a_fork_neither_keeps_a_lock_nor_lets_go_of_it(tmp_path: Path, shards: l
     with ExitStack() as forks:
         with cache._alone():
             forks.enter_context(forked())
-            assert _is_held(cache.folder / ".lock")
-        assert not _is_held(cache.folder / ".lock")
+            assert is_held(cache.folder / ".lock")
+        assert not is_held(cache.folder / ".lock")
         held = cache.hold(shards[0])
         forks.enter_context(forked())
         child = os.fork()
@@ -334,6 +335,6 @@ def test_a_fork_neither_keeps_a_lock_nor_lets_go_of_it(tmp_path: Path, shards: l
             held.release()
             os._exit(0)
         os.waitpid(child, 0)
-        assert _is_held(held.path)
+        assert is_held(held.path)
         held.release()
-        assert not _is_held(held.path)
+        assert not is_held(held.path)

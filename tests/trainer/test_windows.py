@@ -12,11 +12,12 @@ import tiny_run
 import torch
 from torch.utils.data import DataLoader
 
+from mixtures.held import is_held
 from mixtures.loader import Loader
 from mixtures.loader_state import StateError
 from mixtures.plan import Plan, plan_from_dict
 from mixtures.published import open_plan, publish
-from mixtures.shard_cache import ShardCache, _is_held
+from mixtures.shard_cache import ShardCache
 from trainer.windows import Windows
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -73,14 +74,14 @@ def test_windows_let_go_of_the_cache_at_their_end_or_when_they_are_left(
     windows = Windows(open_plan(place), 10, rank=0, ranks=1, cache=cache)
     left = iter(windows)
     next(left)
-    assert any(_is_held(path) for path in cache.folder.iterdir())
+    assert any(is_held(path) for path in cache.folder.iterdir())
     left.close()  # type: ignore[attr-defined]  # a generator
-    assert not any(_is_held(path) for path in cache.folder.iterdir())
+    assert not any(is_held(path) for path in cache.folder.iterdir())
     whole = Loader(plan).batch(0, plan.num_windows).tokens
     for _ in range(2):
         windows.position = 0
         assert np.array_equal(torch.cat([batch["tokens"] for batch in windows]).numpy(), whole)
-        assert not any(_is_held(path) for path in cache.folder.iterdir())
+        assert not any(is_held(path) for path in cache.folder.iterdir())
 
 
 def test_the_example_runs(plan: Plan, tmp_path: Path) -> None:
