@@ -78,6 +78,7 @@ def write(
 
     Raises:
         OSError: a disk refuses, on any rank; nothing is left of the checkpoint.
+        RuntimeError: torch cannot write it; likewise.
     """
     target = folder / saved.name(record["step"])
     temporary = folder / f".{target.name}.tmp"
@@ -93,8 +94,10 @@ def write(
             _publish(temporary, target, record)
     except (CheckpointException, OSError) as error:
         shutil.rmtree(temporary, ignore_errors=True)  # a disk that is full has no room for it
-        cause = _of_disk(error) if isinstance(error, CheckpointException) else error
-        raise cause or error from None
+        if isinstance(error, OSError):
+            raise
+        # no Exception, so it would pass by those who may go on without a checkpoint
+        raise _of_disk(error) or RuntimeError(told(error)) from None
     return target
 
 
@@ -147,7 +150,7 @@ def prove(path: Path) -> int:
     """Read every tensor of a checkpoint in one process, some at a time; returns their bytes.
 
     Raises:
-        Exception: one cannot be read, whatever torch says of it.
+        RuntimeError: one cannot be read.
     """
     found = FileSystemReader(path).read_metadata().state_dict_metadata
     some: State = {}
@@ -163,9 +166,17 @@ def prove(path: Path) -> int:
 
 
 def _read(path: Path, tensors: State) -> int:
-    with _quiet():
-        read_state(tensors, checkpoint_id=path, no_dist=True)
+    try:
+        with _quiet():
+            read_state(tensors, checkpoint_id=path, no_dist=True)
+    except CheckpointException as error:
+        raise RuntimeError(told(error)) from None
     return sum(tensor.nbytes for tensor in tensors.values())
+
+
+def told(error: CheckpointException) -> str:
+    """What went wrong, by rank, without the tracebacks."""
+    return "; ".join(f"rank {rank}: {failure[0]}" for rank, failure in error.failures.items())
 
 
 def _of_disk(error: CheckpointException) -> OSError | None:

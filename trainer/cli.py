@@ -42,6 +42,8 @@ VERBS: dict[str, tuple[str, str]] = {
     "mix": ("mixtures.commands:mix", "the plan of a mixture, before anything runs"),
     "export": ("mixtures.interchange.export:main", "tokens and windows for other trainers"),
     "train": ("trainer.commands:train", "train a model on a mixture"),
+    "checkpoint": ("trainer.checkpoint_commands:main", "the checkpoints of a run; are they whole"),
+    "advise": ("trainer.advice_commands:main", "learning rate and batch by published laws"),
     "windows": ("trainer.seen:main", "the documents of a step, and the steps of a document"),
     "model": ("trainer.interchange.commands:main", "to transformers, and from it, with a proof"),
     "evaluate": ("trainer.commands:evaluate", "bits per byte of the held-out sets"),
