@@ -36,7 +36,7 @@ LAYOUTS: dict[str, tuple[int, dict[str, int]]] = {
 
 def run_of(name: str, kind: str) -> RunSettings:
     size, axes = LAYOUTS[name]
-    shape = {"width": 16, "depth": 3, "heads": 4, "kv_heads": 2, "ffn": 26}
+    shape = {"width": 16, "depth": 2, "heads": 4, "kv_heads": 2, "ffn": 26}
     return RunSettings.model_validate(
         {
             "mixture": "m.yaml",
