@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from mixtures.packed import ANSWER
 from mixtures.repeats import TABLES, Going
 from pipeline import finished, schema
 from pipeline.corpus import CorpusError, part_paths
@@ -49,7 +50,7 @@ def keep(folder: Path, root: Path, kept: pa.RecordBatch, going: Mapping[str, Goi
             lists = pa.ListArray.from_arrays(pa.array(lasts), goes)
             arrays = [*asked.documents.columns, lists]
             out.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema.GOING))
-    path.replace(folder / f"going-{file_hash(path)}.arrow")
+    path.replace(folder / f"{ANSWER}{file_hash(path)}.arrow")
 
 
 def given(
@@ -66,7 +67,7 @@ def given(
     """
     asked = list(_asked(root, names, kept))
     now = [each.documents for each in asked if len(each.documents)]
-    paths = {p.name: p for p in (finished.home(root) / "packed").glob("[!.]*/going-*.arrow")}
+    paths = {p.name: p for p in (finished.home(root) / "packed").glob(f"[!.]*/{ANSWER}*.arrow")}
     found = None
     for _, path in sorted(paths.items()):
         before = _read(path)
@@ -92,7 +93,7 @@ def _without(batch: pa.RecordBatch, contents: pa.Array) -> pa.RecordBatch:
 
 
 def _read(path: Path) -> list[pa.RecordBatch]:
-    if file_hash(path) != path.stem.removeprefix("going-"):
+    if file_hash(path) != path.stem.removeprefix(ANSWER):
         raise CorpusError(
             f"{path} is not as it was written; delete it: what it says is asked anew, and a run "
             "that began before documents were forgotten may then be refused"

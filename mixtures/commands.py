@@ -51,7 +51,10 @@ def mix(argv: list[str]) -> int:
         "--verify", action="store_true", help="read all packed windows and compare their hashes"
     )
     parser.add_argument(
-        "--publish", metavar="PLACE", help="upload plan and windows: a folder, s3://, gs:// ..."
+        "--publish",
+        metavar="PLACE",
+        help="upload plan, windows and held-out text: a folder, s3://, gs:// ...; a run.yaml reads "
+        "them by `mixture: PLACE`",
     )
     parser.add_argument("--json", action="store_true", help="the plan as JSON")
     options = parser.parse_args(argv)
@@ -84,7 +87,7 @@ def mix(argv: list[str]) -> int:
     for source in plan.sources:
         print(f"  {source.name}: {source.folder}{_some(source, options.dry_run)}")
     if options.publish is not None:
-        for line in publish(plan, options.publish):
+        for line in publish(plan, options.publish, mixture.corpora.values()):
             print(line)
     return 0
 

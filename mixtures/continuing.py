@@ -65,6 +65,11 @@ def why_not(before: Plan, after: Plan, windows: int) -> str | None:
         f"that follows one with `until: {tokens}`, or more"
     )
     same_name = [source for source in after.sources if source.name == was.name]
+    if same_name and same_name[0].selection == was.selection and same_name[0].order != was.order:
+        return (
+            f"the windows of source {was.name!r} are shuffled otherwise: they were packed by an "
+            "earlier version, and are packed again since; start a new run"
+        )
     if same_name and _key(same_name[0]) != _key(was):
         return (
             f"source {was.name!r} has other documents now (selection {was.selection}, now "
@@ -103,7 +108,7 @@ def _codes(*plans: Plan) -> list[np.ndarray]:
 
 
 def _key(source: PlannedSource) -> Hashable:
-    return source.selection, source.windows, source.parts_per_group
+    return source.selection, source.windows, source.parts_per_group, source.order
 
 
 def _period_at(plan: Plan, position: int) -> int:

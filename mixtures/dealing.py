@@ -66,10 +66,27 @@ def selection_hash(documents: Documents, packing: Packing) -> str:
     The predicate is not part of it: two predicates that select the same documents share a folder.
     The content hash is, because an id names a place in a file, whose text may have changed.
     """
+    return _hash(documents, (POLICY, _known(packing)))
+
+
+def order_hash(documents: Documents, packing: Packing) -> str:
+    """32 hex digits over what the windows hold: that of selection_hash without the versions of the
+    code that made them. The order of windows follows from it (order.py), so that code which changes
+    no token changes no order."""
+    known = _known(packing)
+    del known["tokens"]
+    return _hash(documents, ("order", known))
+
+
+def _known(packing: Packing) -> dict[str, Any]:
     known = asdict(packing)
     if packing.policy == "concat":
         del known["policy"]  # what was packed before there were others keeps its name
-    digest = xxhash.xxh3_128(repr((POLICY, known)).encode())
+    return known
+
+
+def _hash(documents: Documents, how: object) -> str:
+    digest = xxhash.xxh3_128(repr(how).encode())
     digest.update(documents.id.tobytes())
     digest.update(documents.content_hash.tobytes())
     if documents.is_edited.any():

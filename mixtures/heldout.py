@@ -36,32 +36,53 @@ class HeldoutSet:
 
 
 def evaluation_sets(roots: Iterable[str | Path], max_bytes: int | None = None) -> list[HeldoutSet]:
-    """The held-out sets of all corpora, by name; a content counts once in a set, and one whose text
-    was forgotten not at all.
-
-    An independent set that holds several languages comes as one set each, under the same name.
-
-    Args:
-        max_bytes: of text per set and language; documents are taken in the order of content hashes,
-            which is as good as random and the same for all, the first one whatever its size.
+    """The held-out sets of all corpora, as `sets_of` has them.
 
     Raises:
         ConfigError: no corpus has held-out text, or that of one is damaged.
     """
-    folders = sorted({Path(root).resolve() for root in roots})
+    folders = _folders(roots)
+    found = texts(folders)
+    if not len(found):
+        listed = ", ".join(map(str, folders))
+        raise ConfigError(
+            f"no held-out text in {listed}: an evaluation needs some; set `heldout.share` or "
+            "`heldout.independent` in corpus.yaml and call `assay prepare`"
+        )
+    return sets_of(found, max_bytes)
+
+
+def texts(roots: Iterable[str | Path]) -> pa.Table:
+    """All held-out text of these corpora, as schema.HELDOUT, by set and content hash: a content
+    counts once in a set, and one whose text was forgotten not at all.
+
+    Raises:
+        ConfigError: that of one is damaged.
+    """
+    folders = _folders(roots)
     for folder in folders:
         frozen.recorded(folder)  # hashes its text
     paths = [folder / "heldout" / "documents.parquet" for folder in folders]
     tables = [pq.read_table(path, schema=schema.HELDOUT) for path in paths if path.exists()]
     rows = [row for table in tables for row in table.to_pylist() if row["text"] is not None]
     unique = {(*_key(row), row["content_hash"]): row for row in rows}
-    if not unique:
-        listed = ", ".join(str(path.parent.parent) for path in paths)
-        raise ConfigError(
-            f"no held-out text in {listed}: an evaluation needs some; set `heldout.share` or "
-            "`heldout.independent` in corpus.yaml and call `assay prepare`"
-        )
-    ordered = [unique[key] for key in sorted(unique)]
+    return pa.Table.from_pylist([unique[key] for key in sorted(unique)], schema.HELDOUT)
+
+
+def _folders(roots: Iterable[str | Path]) -> list[Path]:
+    return sorted({Path(root).resolve() for root in roots})
+
+
+def sets_of(found: pa.Table, max_bytes: int | None = None) -> list[HeldoutSet]:
+    """The held-out sets of `texts`, by name.
+
+    An independent set that holds several languages comes as one set each, under the same name.
+
+    Args:
+        max_bytes: of text per set and language; documents are taken in the order of content hashes,
+            which is as good as random and the same for all, the first one whatever its size.
+    """
+    ordered = found.to_pylist()
     return [
         HeldoutSet(
             name=name,

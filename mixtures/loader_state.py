@@ -56,6 +56,7 @@ def _data(plan: Plan) -> dict[str, Any]:
                 "selection": source.selection,
                 "windows": source.num_windows,
                 "parts_per_group": source.parts_per_group,
+                "order": source.order,
                 "share": ", ".join(
                     f"{period.quotas[at]} of {period.period}" + (f" from {begin}" if begin else "")
                     for period, begin in zip(periods, begins, strict=True)
@@ -85,8 +86,8 @@ def _differences(before: dict[str, Any] | None, now: dict[str, Any]) -> list[str
                 f"{new[name]['selection']} ({new[name]['windows']:,})"
             )
         told += [
-            f"source {name!r}: {key} was {old[name][key]}, is {new[name][key]}"
-            for key in ("parts_per_group", "share")
-            if old[name][key] != new[name][key]
+            f"source {name!r}: {key} was {old[name].get(key, '')}, is {new[name][key]}"
+            for key in ("parts_per_group", "share", "order")
+            if old[name].get(key, "") != new[name][key]
         ]
     return told or ["the order of its sources"]

@@ -15,6 +15,17 @@ import numpy as np
 from mixtures.permutation import derive_seed, permute
 
 
+def epoch_seed(seed: int, selection: str, order: str, epoch: int) -> int:
+    """The seed of one epoch of a source.
+
+    Args:
+        seed: of the mixture.
+        selection, order: of the packed windows (packed.py). Those without `order` were packed by an
+            earlier version, which took the name of the selection, and keep their order.
+    """
+    return derive_seed(seed, order or selection, epoch)
+
+
 def epoch_order(
     index: np.ndarray, windows: tuple[int, ...], parts_per_group: int, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:

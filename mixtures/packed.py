@@ -20,6 +20,7 @@ from pipeline.forgotten import listed
 from pipeline.objects import is_url
 
 DOCUMENTS = "documents.arrow"  # schema.selected(): what is packed, also what fills no window
+ANSWER = "going-"  # file names of answers.py begin so
 PUBLISH = "`assay mix mixture.yaml --tokens N --publish URL`"
 PADDED = bytes(16)  # the id of what stands where no document does
 PART_TOKENS = 1 << 25  # 64 to 128 MB of ids: one part in memory, few files
@@ -65,6 +66,7 @@ class Packed:
     remainder: int
     windows: tuple[int, ...]  # of each part
     loss: Loss = NO_LOSS  # nothing where it was packed before this was known
+    order: str = ""  # hash that the order of windows follows from: see order.py
 
     @property
     def num_windows(self) -> int:
@@ -116,9 +118,13 @@ def read_packed(folder: Path, *, hashes: bool = False) -> Packed:
 
 
 def continued(root: Path, packed: Packed) -> Packed:
-    """What a selection reads: itself, or the packed selection that it is what is left of, after
-    documents of that were forgotten and masked (masking.py)."""
-    if not listed(root) or (folder_of(root, packed.selection) / "manifest.json").exists():
+    """What a selection reads: itself, in the order that it has where it is packed, or the packed
+    selection that it is what is left of, after documents of that were forgotten and masked
+    (masking.py)."""
+    stands = read_sealed(folder_of(root, packed.selection) / "manifest.json")
+    if stands is not None:
+        return replace(packed, order=stands.get("order", ""))
+    if not listed(root):
         return packed
     for path in sorted((finished.home(root) / "packed").glob("[!.]*/manifest.json")):
         if packed.selection in (read_sealed(path) or {}).get("stands_for", ()):
@@ -194,6 +200,8 @@ def require_whole(folder: Path, *, hashes: bool = True) -> dict[str, Any]:
     found = read_sealed(folder / "manifest.json", strict=True)
     if found is None:
         raise ValueError(_damaged(folder, "manifest.json", "is not as it was written"))
+    # An earlier version listed the answers that lie beside windows, which may be deleted
+    found["files"] = {n: f for n, f in found["files"].items() if not n.startswith(ANSWER)}
     for name, known in found["files"].items():
         file = folder / name
         size = file.stat().st_size if file.exists() else None

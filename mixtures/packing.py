@@ -25,7 +25,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mixtures.dealing import Documents, deal, selection_hash, units
+from mixtures.dealing import Documents, deal, order_hash, selection_hash, units
 from mixtures.edited_tokens import EditedTokens
 from mixtures.layout import PADDING, Layout, lay_out, measured, ordered
 from mixtures.packed import DOCUMENTS, Loss, Packed, Packing, folder_of, parts_of, read_packed
@@ -63,6 +63,7 @@ def _measure(documents: Documents, parts: list[Documents], packing: Packing) -> 
         remainder=tokens_in - tokens_out,
         windows=tuple(windows),
         loss=loss,
+        order=order_hash(documents, packing),
     )
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mixtures.order import parts_until
-from mixtures.permutation import derive_seed
+from mixtures.order import epoch_seed, parts_until
 
 if TYPE_CHECKING:
     from mixtures.packed import Packed
@@ -21,21 +20,24 @@ def parts_per_group(mixture: Mixture, packed: Packed) -> int:
     return min(num, max(1, mixture.shuffle // packed.packing.part_tokens))
 
 
-def first_parts(
-    count: int, windows: tuple[int, ...], together: int, seed: int, selection: str
-) -> list[int]:
+def first_parts(count: int, windows: tuple[int, ...], together: int, seed: int) -> list[int]:
     """The parts that the first `count` windows of a source may be in, ascending.
 
     Args:
-        seed: of the mixture.
+        seed: of the first epoch of the source.
     """
-    return parts_until(count, windows, together, derive_seed(seed, selection, 0))
+    return parts_until(count, windows, together, seed)
 
 
 def parts_read(plan: Plan) -> list[list[int]]:
     """Of each source the packed parts that the run reads."""
     needed = plan.schedule.windows_until(plan.num_windows).tolist()
     return [
-        first_parts(count, source.windows, source.parts_per_group, plan.seed, source.selection)
+        first_parts(
+            count,
+            source.windows,
+            source.parts_per_group,
+            epoch_seed(plan.seed, source.selection, source.order, 0),
+        )
         for source, count in zip(plan.sources, needed, strict=True)
     ]

@@ -12,8 +12,7 @@ from itertools import chain
 
 import numpy as np
 
-from mixtures.order import epoch_order, group_at
-from mixtures.permutation import derive_seed
+from mixtures.order import epoch_order, epoch_seed, group_at
 from mixtures.plan import Plan, PlannedSource
 from pipeline.objects import is_url
 
@@ -130,4 +129,4 @@ def _group(plan: Plan, source: PlannedSource, number: int) -> tuple[range, int]:
 
 
 def _seed(plan: Plan, source: PlannedSource, epoch: int) -> int:
-    return derive_seed(plan.seed, source.selection, epoch)
+    return epoch_seed(plan.seed, source.selection, source.order, epoch)

@@ -20,6 +20,7 @@ import xxhash
 from mixtures import weighing
 from mixtures.edited import NO_CHANGES, Changes
 from mixtures.epochs import check_epochs, ends_at, epoch_windows
+from mixtures.order import epoch_seed
 from mixtures.packed import NO_LOSS, Loss, continued, folder_of, packing_of, require_parts
 from mixtures.packing import measure, pack
 from mixtures.parts_read import first_parts, parts_per_group
@@ -68,6 +69,7 @@ class PlannedSource:
     realised_documents: float = 0.0  # share of documents, as often as they are seen
     realised_bytes: float = 0.0
     ends_at: int | None = None  # tokens of a longer run at which it has had its `max_epochs`
+    order: str = ""  # hash that the order of its windows follows from; in old plans: selection
 
     @property
     def num_windows(self) -> int:
@@ -113,6 +115,7 @@ class Plan:
         quotas = np.stack([period.quotas for period in self.schedule.periods]).T.tolist()
         for source, by_phase in zip(self.sources, quotas, strict=True):
             parts += [source.selection, source.windows, source.parts_per_group, *by_phase]
+            parts += [source.order] if source.order else []
         if self.phases:
             parts.append(self.schedule.begins.tolist())
         return str(xxhash.xxh3_128_hexdigest(json.dumps(parts).encode()))
@@ -189,9 +192,12 @@ def plan_selection(mixture: Mixture, selection: Selection, tokens: int, write: b
         for name, documents in selection.documents.items():
             packed, root = measured[name], roots[name]
             parts = first_parts(
-                needed[name], packed.windows, together[name], mixture.seed, packed.selection
+                needed[name],
+                packed.windows,
+                together[name],
+                epoch_seed(mixture.seed, packed.selection, packed.order, 0),
             )
-            if whole[name] is own[name]:
+            if packed.selection == own[name].selection:
                 state = selection.states[root]
                 pack(root, documents, packing[name], state, mixture.edits, parts)
                 folder = folder_of(root, packed.selection)
@@ -242,6 +248,7 @@ def plan_selection(mixture: Mixture, selection: Selection, tokens: int, write: b
                 realised_documents=of_documents[name],
                 realised_bytes=of_bytes[name],
                 ends_at=_ends_at(windows[name], most[name] * epoch[name], mixture),
+                order=measured[name].order,
             )
             for name, source in mixture.sources.items()
         ),

@@ -2,38 +2,57 @@
 
     plan.json                                  the plan, sealed; folders are relative to it
     tokenizer.json
+    heldout.parquet                            text of the held-out sets, which a run is scored on
     packed/<selection>/part-00000.arrow ...    windows
     packed/<selection>/manifest.json           hashes of these files
 
 PLACE is a folder or a URL. What is published can be copied as it is: to a web server, to a data set
 of Hugging Face. Manifests come after their files and the plan comes last, so a plan that is there
 is whole. A second call uploads what is missing or has changed.
+
+A machine without the corpus trains on it: `mixture: PLACE` in run.yaml.
 """
 
 from __future__ import annotations
 
+import io
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from mixtures.packed import require_whole
-from mixtures.plan import Plan, plan_from_dict
-from pipeline import objects
-from pipeline.config import ConfigError
-from pipeline.files import unsealed, write_sealed
+import pyarrow as pa
+import pyarrow.parquet as pq
+import xxhash
 
-PLAN, TOKENIZER = "plan.json", "tokenizer.json"
+from mixtures import heldout
+from mixtures.heldout import HeldoutSet
+from mixtures.packed import PUBLISH, require_whole
+from mixtures.phases import num_windows
+from mixtures.plan import Plan, plan_from_dict
+from mixtures.shard_cache import DamagedShard, Shard, ShardCache
+from pipeline import objects
+from pipeline.amounts import counted
+from pipeline.config import ConfigError
+from pipeline.files import file_hash, unsealed, write_sealed
+from pipeline.objects import is_url
+
+PLAN, TOKENIZER, HELDOUT = "plan.json", "tokenizer.json", "heldout.parquet"
+TEXTS = "heldout_file"  # key of plan.json: bytes and hash of HELDOUT; None: there is no such text
 UPLOADS = 4  # at a time
 
 
-def publish(plan: Plan, place: str) -> Iterator[str]:
+def publish(plan: Plan, place: str, corpora: Iterable[str | Path] = ()) -> Iterator[str]:
     """Upload a plan and what it reads; yields lines to tell.
 
+    Args:
+        corpora: of the mixture, whose held-out text goes with it.
+
     Raises:
+        ConfigError: held-out text of a corpus is damaged.
         ValueError: packed windows here are damaged; nothing of them is uploaded.
         OSError: the store refuses.
     """
@@ -44,9 +63,11 @@ def publish(plan: Plan, place: str) -> Iterator[str]:
         )
         yield f"{source.name}: {sent} files sent, {num_bytes:,} bytes"
     objects.upload(Path(plan.tokenizer_file), f"{place}/{TOKENIZER}")
+    texts, told = _upload_texts(corpora, f"{place}/{HELDOUT}")
+    yield told
     sources = tuple(replace(s, folder=_folder(s.selection)) for s in plan.sources)
     moved = replace(plan, sources=sources, tokenizer_file=TOKENIZER)
-    objects.write(f"{place}/{PLAN}", _sealed(moved.to_dict()))
+    objects.write(f"{place}/{PLAN}", _sealed(moved.to_dict() | {TEXTS: texts}))
     yield f"published: {place}/{PLAN}"
     yield (
         f"a reader's cache holds what is shuffled as one, and what comes next: "
@@ -55,12 +76,65 @@ def publish(plan: Plan, place: str) -> Iterator[str]:
     )
 
 
-def open_plan(place: str | Path) -> Plan:
+def is_published(mixture: str) -> bool:
+    """Whether `mixture` of a run is a published plan, not a mixture.yaml."""
+    return is_url(mixture) or Path(mixture).name == PLAN or Path(mixture).is_dir()
+
+
+def open_plan(place: str | Path, tokens: int | None = None) -> Plan:
     """A plan that was published, with its folders where they are.
 
+    Args:
+        tokens: of the run: its beginning, where it was published for more. None: all.
+
     Raises:
-        ConfigError: there is none, or it is damaged.
+        ConfigError: there is none, it is damaged, or it was published for fewer tokens.
     """
+    base, found = _read(place)
+    del found[TEXTS]
+    plan = plan_from_dict(found)
+    sources = tuple(replace(s, folder=f"{base}/{s.folder}") for s in plan.sources)
+    plan = replace(plan, sources=sources, tokenizer_file=f"{base}/{plan.tokenizer_file}")
+    return plan if tokens is None else _beginning(plan, tokens, base)
+
+
+def heldout_sets(place: str | Path, max_bytes: int, cache: ShardCache) -> list[HeldoutSet]:
+    """The held-out sets that were published with a plan, as `heldout.sets_of` has them.
+
+    Raises:
+        ConfigError: there are none, or they are damaged.
+    """
+    base, found = _read(place)
+    url = f"{base}/{HELDOUT}"
+    if found[TEXTS] is None:
+        raise ConfigError(
+            f"no held-out text was published in {base}: an evaluation needs some; publish the plan "
+            f"again, from a corpus with held-out sets: {PUBLISH}"
+        )
+    shard = Shard(url, found[TEXTS]["bytes"], found[TEXTS]["xxh3"])
+    texts = _fetched(shard, cache) if is_url(url) else _standing(shard)
+    if texts is None:
+        raise ConfigError(f"{url} is missing, or not as it was written; {PUBLISH} writes it again")
+    return heldout.sets_of(texts, max_bytes)
+
+
+def _fetched(shard: Shard, cache: ShardCache) -> pa.Table | None:
+    try:
+        held = cache.hold(shard)
+    except DamagedShard:
+        return None
+    found = pq.read_table(held.path, memory_map=False)
+    held.release()
+    return found
+
+
+def _standing(shard: Shard) -> pa.Table | None:
+    path = Path(shard.url)
+    return pq.read_table(path) if path.exists() and file_hash(path) == shard.xxh3 else None
+
+
+def _read(place: str | Path) -> tuple[str, dict[str, Any]]:
+    """The folder or URL of a published plan, and what its plan.json holds."""
     base = str(place).rstrip("/").removesuffix(f"/{PLAN}")
     where = f"{base}/{PLAN}"
     found = None
@@ -71,9 +145,42 @@ def open_plan(place: str | Path) -> Plan:
             f"{where} is missing, or not as it was written; `assay mix mixture.yaml --tokens N "
             f"--publish {base}` writes it"
         )
-    plan = plan_from_dict(found)
-    sources = tuple(replace(s, folder=f"{base}/{s.folder}") for s in plan.sources)
-    return replace(plan, sources=sources, tokenizer_file=f"{base}/{plan.tokenizer_file}")
+    return base, {TEXTS: None} | found
+
+
+def _beginning(plan: Plan, tokens: int, place: str) -> Plan:
+    """A plan of fewer tokens: it gives the same windows up to there."""
+    windows = num_windows(tokens, plan.sequence_length)
+    if windows > plan.num_windows:
+        raise ConfigError(
+            f"key `tokens`: {tokens:,} asked for, but the plan at {place} was published for "
+            f"{plan.tokens:,}; ask for no more, or publish it again: `assay mix mixture.yaml "
+            f"--tokens {tokens} --publish {place}`"
+        )
+    read = plan.schedule.windows_until(windows).tolist()
+    sources = zip(plan.sources, read, strict=True)
+    return replace(
+        plan,
+        tokens=tokens,
+        sources=tuple(replace(s, epochs=count / s.epoch_windows) for s, count in sources),
+    )
+
+
+def _upload_texts(corpora: Iterable[str | Path], url: str) -> tuple[dict[str, Any] | None, str]:
+    """Upload the held-out text of corpora; what plan.json says of the file, and a line to tell."""
+    found = heldout.texts(corpora)
+    if not len(found):  # nor any that was there before it was forgotten
+        objects.delete(url)
+        return None, "held out: no text, so a run on what is published cannot be scored"
+    sink = io.BytesIO()
+    pq.write_table(found, sink, compression="zstd")
+    data = sink.getvalue()
+    objects.write(url, data)
+    sets = counted(len(found["set"].unique()), "set")
+    return (
+        {"bytes": len(data), "xxh3": xxhash.xxh3_128_hexdigest(data)},
+        f"held out: {counted(len(found), 'text')} of {sets}, {len(data):,} bytes ({HELDOUT})",
+    )
 
 
 def _working_set(plan: Plan) -> int:

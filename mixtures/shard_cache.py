@@ -62,8 +62,7 @@ class ShardCache:
     """
 
     def __init__(self, folder: str | Path | None = None, max_bytes: int = MAX_BYTES) -> None:
-        base = Path(os.environ.get("ASSAY_CACHE") or Path.home() / ".cache" / "assay")
-        self.folder = base / "shards" if folder is None else Path(folder)
+        self.folder = disk.cache_folder() / "shards" if folder is None else Path(folder)
         self.max_bytes = max_bytes
         self.fetched_bytes = self.fetched = 0
         self._counting = threading.Lock()

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,7 +84,7 @@ def folder(place: str) -> Path:
     """The folder of an index, by its path or URL; of a URL the copy of it that is kept here."""
     if not objects.is_url(place):
         return Path(place)
-    base = Path(os.environ.get("ASSAY_CACHE") or Path.home() / ".cache" / "assay")
+    base = disk.cache_folder()
     url = place.rstrip("/")
     return base / "indexes" / hashlib.sha256(url.encode()).hexdigest()[:16] / Path(url).name
 

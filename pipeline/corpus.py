@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline import disk, forks, publish, store
-from pipeline.files import DAMAGED, read_sealed
+from pipeline.files import DAMAGED, read_sealed, taken
 from pipeline.schema import FORMAT_VERSION
 
 
@@ -74,14 +73,12 @@ def locked(root: Path) -> Iterator[None]:
                 "move it"
             ) from None
         with open(root / ".lock", "a+") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+            if not taken(file):
                 file.seek(0)
                 raise CorpusError(
                     f"{root}: another assay process writes here (process {file.read().strip()}); "
                     "wait for it, or stop it and call again: what it finished is kept"
-                ) from None
+                )
             file.truncate(0)
             file.write(f"{os.getpid()}\n")
             file.flush()

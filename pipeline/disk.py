@@ -96,3 +96,8 @@ def _name(user: int) -> str:
         return pwd.getpwuid(user).pw_name
     except KeyError:
         return f"user {user}"
+
+
+def cache_folder() -> Path:
+    """$ASSAY_CACHE: what can be fetched or made again, of all processes of this machine."""
+    return Path(os.environ.get("ASSAY_CACHE") or Path.home() / ".cache" / "assay")

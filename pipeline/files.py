@@ -6,10 +6,11 @@ import fcntl
 import json
 import os
 import shutil
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import orjson
 import xxhash
@@ -19,6 +20,8 @@ from pipeline import disk
 SUSPECTS = "(the disk, or another program?)"  # of every damaged file
 DAMAGED = f"is damaged {SUSPECTS}"
 CHUNK_BYTES = 1 << 20
+# How often, and how long apart, a lock is asked for again that another process may only look at
+LOOKS, LOOK_SECONDS = 5, 0.02
 State = tuple[str, int, int]  # of a file: path, inode, time
 SEAL = "seal"  # key of sealed JSON: hash of the rest
 
@@ -132,6 +135,17 @@ _hashes: dict[State, str] = {}
 def state_of(path: Path) -> State:
     stat = path.stat()
     return str(path), stat.st_ino, stat.st_mtime_ns
+
+
+def taken(file: IO[Any]) -> bool:
+    """Take a file with flock, alone; False: another process holds it. Who looks whether it is held
+    (below) is waited for."""
+    for turn in range(1 + LOOKS):
+        time.sleep(LOOK_SECONDS if turn else 0)
+        with suppress(BlockingIOError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+    return False
 
 
 def is_held(lock: Path) -> bool:

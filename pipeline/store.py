@@ -20,7 +20,6 @@ import fcntl
 import functools
 import hashlib
 import json
-import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -107,7 +106,7 @@ def num_bytes(root: Path) -> int:
 def cache(url: str) -> Path:
     """The folder that stands for a corpus on a store; it has the name of the corpus."""
     url = url.rstrip("/")
-    base = Path(os.environ.get("ASSAY_CACHE") or Path.home() / ".cache" / "assay")
+    base = disk.cache_folder()
     root = base / "corpora" / hashlib.sha256(url.encode()).hexdigest()[:16] / url.rsplit("/", 1)[-1]
     if not (root / STATE).exists():
         write_state(root, url, 0)

@@ -57,7 +57,12 @@ def load(settings: Tokenizer, engine: Engine = "tokenizers") -> Encoder:
         ConfigError: no such file or package, not a tokenizer.json, bos or eos not in it.
     """
     path = find(settings.file)
-    content = as_json(path.read_bytes(), str(path), settings.split, settings.special)
+    return read(path.read_bytes(), str(path), settings, engine)
+
+
+def read(data: bytes, path: str, settings: Tokenizer, engine: Engine = "tokenizers") -> Encoder:
+    """The same, of the bytes of a file at `path`, which may be a URL."""
+    content = as_json(data, path, settings.split, settings.special)
     try:
         spec = json.loads(content)
         vocabulary = _vocabulary(spec)
@@ -69,10 +74,9 @@ def load(settings: Tokenizer, engine: Engine = "tokenizers") -> Encoder:
     eos = _end_token(vocabulary, path) if settings.eos == "auto" else settings.eos
     bos_id = _token_id("bos", settings.bos, vocabulary, path)
     eos_id = _token_id("eos", eos, vocabulary, path)
-    canonical = json.dumps([spec, bos_id, eos_id], sort_keys=True, ensure_ascii=False)
     literals = [token["content"] for token in spec.get("added_tokens") or () if is_control(token)]
     return Encoder(
-        hash=xxhash.xxh3_64_hexdigest(canonical.encode("utf-8", "surrogatepass")),
+        hash=name_of(spec, bos_id, eos_id),
         vocab_size=max(vocabulary.values()) + 1,
         bos_id=bos_id,
         eos_id=eos_id,
@@ -80,6 +84,12 @@ def load(settings: Tokenizer, engine: Engine = "tokenizers") -> Encoder:
         json=content,
         literals=tuple(sorted(literals, key=lambda literal: (-len(literal), literal))),
     )
+
+
+def name_of(spec: dict[str, Any], bos_id: int | None, eos_id: int | None) -> str:
+    """16 hex digits over a tokenizer.json, whatever its layout, and the policy."""
+    canonical = json.dumps([spec, bos_id, eos_id], sort_keys=True, ensure_ascii=False)
+    return xxhash.xxh3_64_hexdigest(canonical.encode("utf-8", "surrogatepass"))
 
 
 def find(file: str) -> Path:
@@ -142,7 +152,7 @@ def _vocabulary(spec: dict[str, Any]) -> dict[str, int]:
     return tokens | {token["content"]: token["id"] for token in spec.get("added_tokens") or ()}
 
 
-def _end_token(vocabulary: Mapping[str, int], path: Path) -> str:
+def _end_token(vocabulary: Mapping[str, int], path: str) -> str:
     for token in END_TOKENS:
         if token in vocabulary:
             return token
@@ -153,7 +163,7 @@ def _end_token(vocabulary: Mapping[str, int], path: Path) -> str:
     )
 
 
-def _token_id(key: str, token: str | None, vocabulary: Mapping[str, int], path: Path) -> int | None:
+def _token_id(key: str, token: str | None, vocabulary: Mapping[str, int], path: str) -> int | None:
     if token is None:
         return None
     if token not in vocabulary:

@@ -16,7 +16,10 @@ from mixtures.heldout import HeldoutSet
 from mixtures.plan import Plan, PlannedSource, plan_from_dict
 from pipeline import schema
 from pipeline.files import file_hash, part_name, write_sealed
-from trainer import commands, loop, record, rescore, scoring, starting
+from pipeline.settings import Tokenizer
+from pipeline.tokenizer import load
+from trainer import commands, loop, rescore, scoring
+from trainer import data as reads
 from trainer.metrics import Progress
 from trainer.record import RunResult
 from trainer.settings import load_run
@@ -82,7 +85,7 @@ def make_data(folder: Path, vocabulary: int = VOCABULARY) -> None:
         tokens=WINDOWS * LENGTH,
         sequence_length=LENGTH,
         seed=0,
-        tokenizer="t" * 16,
+        tokenizer=load(Tokenizer(file=str(folder / "tokenizer.json"), eos=None)).hash,
         tokenizer_file=str(folder / "tokenizer.json"),
         vocab_size=vocabulary,
         bos_id=None,
@@ -122,9 +125,8 @@ def use(data: Path, patch: Callable[[object, str, object], None] = setattr, **ch
     def sets_of(run: object) -> list[HeldoutSet]:
         return heldout_sets() + heldout_sets(["我们在路上。", "🙂"], "zh")
 
-    for module in (starting, record):
-        patch(module, "make_plan", plan_of)
-    patch(commands, "load_mixture", lambda path: None)
+    patch(reads, "make_plan", plan_of)
+    patch(commands, "require_usable", lambda run: None)
     for module in (scoring, rescore):
         patch(module, "heldout_sets", sets_of)
 

@@ -94,9 +94,10 @@ def _save_with_state(folder: Path, trained: Pair, world: World) -> None:
     saved_by(world, folder, trained, {"step": 1})
 
 
-def train_killed_after(number: int, data: Path, path: Path) -> None:
-    """Be killed after a step."""
-    tiny_run.use(data)
+def train_killed_after(number: int, data: Path | None, path: Path) -> None:
+    """Be killed after a step; data None: of a run that says itself what it reads."""
+    if data is not None:
+        tiny_run.use(data)
     log = loop.append_log
 
     def killed(where: Path, row: dict[str, Any]) -> None:
@@ -125,9 +126,10 @@ def train_killed_at_save(number: int, after: bool, data: Path, path: Path) -> No
     tiny_run.train(path)
 
 
-def train_rank(rank: int, size: int, data: Path, path: Path) -> None:
+def train_rank(rank: int, size: int, data: Path | None, path: Path) -> None:
     """Train as torchrun would let this process do it."""
-    tiny_run.use(data)
+    if data is not None:
+        tiny_run.use(data)
     be(rank, size, path)
     tiny_run.train(path)
 

@@ -14,10 +14,10 @@ from typing import Any
 import yaml
 
 from mixtures.commands import table
-from mixtures.spec import load_mixture
 from pipeline.config import ConfigError
 from trainer import follow
 from trainer.cloze import RULES, TaskScore, task_scores
+from trainer.data import require_usable
 from trainer.metrics import Progress
 from trainer.record import finished_before
 from trainer.rescore import answers_to, scores_of
@@ -35,6 +35,9 @@ example:
     model: 0.4M
     tokens: 2M
     batch_tokens: 16k
+
+`mixture` may be what `assay mix --publish` wrote, a folder or URL: s3://bucket/plan. Then
+`cache: {folder: /local/shards, max_bytes: 200GB}` holds what is read of it.
 
 A finished run is not run again; an unfinished one goes on. Several processes:
   torchrun --standalone --nproc-per-node 8 -m trainer.cli train run.yaml"""
@@ -71,7 +74,7 @@ def train(argv: list[str]) -> int:
     result = None if options.fresh else finished_before(run)
     progress = Progress()
     if result is None:
-        load_mixture(run.mixture)  # refuses what cannot be used
+        require_usable(run)
         from trainer import loop
 
         result = loop.train(run, progress=progress, fresh=options.fresh)

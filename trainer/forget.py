@@ -11,7 +11,7 @@ from pipeline import finished, forgotten, publish, store, takeout
 from pipeline.amounts import counted
 from pipeline.corpus import CorpusError, locked
 from pipeline.to_forget import CONDITIONS, Meant, meant, near_settings, read_values
-from trainer import receipt
+from trainer import published_copies, receipt
 from trainer.inventory import look
 
 SHOWN = 10  # documents, of each kind
@@ -95,7 +95,9 @@ def carry_out(root: Path, places: list[str]) -> None:
         masked = masking.mask(root, forgotten.documents([call])["id"].combine_chunks())
         seen = receipt.seen_by(root, found, masked)
         known = receipt.known_to(found, call)
-        receipts.append(receipt.write(root, call, parts, masked, seen, known, places))
+        ids = forgotten.documents([call])["id"].combine_chunks()
+        copies = published_copies.copies(found, ids)
+        receipts.append(receipt.write(root, call, parts, masked, seen, known, copies, places))
     takeout.publish_without(root)
     for path in receipts:
         print(f"wrote {path}")

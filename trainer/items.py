@@ -14,12 +14,10 @@ import tokenizers
 
 from mixtures import heldout
 from mixtures.heldout import HeldoutSet
-from mixtures.spec import load_mixture
 from pipeline import tokenizer
 from pipeline.encoder import Encoder
 from pipeline.settings import Tokenizer
 from trainer.scores import EVALUATIONS
-from trainer.settings import RunSettings
 
 # The columns of EVALUATIONS that are known before a model is.
 KNOWN = pa.schema([field for field in EVALUATIONS if field.name not in ("step", "nats")])
@@ -40,12 +38,6 @@ class Row:
     owner: int
     ids: np.ndarray
     begin: int
-
-
-def heldout_sets(run: RunSettings) -> list[HeldoutSet]:
-    """The held-out sets of all corpora of the mixture, as far as `evaluate` reads them."""
-    roots = load_mixture(run.mixture).corpora.values()
-    return heldout.evaluation_sets(roots, run.evaluate.max_bytes_per_set)
 
 
 def tokenize(sets: Sequence[HeldoutSet], tokenizer_file: Path, bos_id: int | None) -> Items:

@@ -33,6 +33,7 @@ from pipeline.corpus import locked
 from pipeline.files import write_json
 from trainer import resuming, skipped
 from trainer.batches import Step, steps, told_rounding
+from trainer.data import cache_of
 from trainer.metrics import Progress, append_log, continue_log, progress_text
 from trainer.model import num_parameters
 from trainer.optim import RATE_FACTOR, make_optimizer
@@ -108,7 +109,7 @@ def train(run: RunSettings, *, progress: Progress, fresh: bool = False) -> RunRe
         wait_for_all(world)  # all have read run.json before it is written anew
         model = build_model(run, plan.vocab_size, world)
         optimizer = make_optimizer(model, run)
-        loader = Loader(plan, on_damage=run.on_damage)
+        loader = Loader(plan, cache_of(run), run.on_damage)
         record = new_record(run, plan, world.size, str(world.device))
         record["parameters"] = num_parameters(model)
         done, own = resume(run, folder, loader, model, optimizer, world, progress)

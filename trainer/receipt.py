@@ -1,7 +1,8 @@
 """The receipt of `assay forget`: which runs, steps and checkpoints saw what was forgotten.
 
 Windows keep the names of their documents when they are masked, and which windows a step saw is a
-function of its number. So a receipt can be worked out before, after and again.
+function of its number. So a receipt can be worked out before, after and again. A window that
+`on_damage: skip` made blank was seen by no step.
 """
 
 from __future__ import annotations
@@ -24,9 +25,10 @@ from pipeline.amounts import counted
 from pipeline.config import check
 from pipeline.files import read_json, replacing, write_sealed
 from pipeline.tables import names_of
-from trainer import saved
+from trainer import published_copies, saved, skipped
 from trainer.batches import step_of, steps
 from trainer.inventory import Inventory
+from trainer.published_copies import Copy
 from trainer.settings import RunSettings
 
 WHY = {
@@ -40,6 +42,11 @@ RESUME = (
     "A run goes on as it was: `assay train` of the same run.yaml finds the masked windows under "
     "the old hash, in the same order, and checkpoints load. A run that trains now has the old "
     "windows open: stop it and start it again."
+)
+COPIES = (
+    "What stands where `assay mix --publish` put it is not taken out with the corpus. Which steps "
+    "of a run saw a document, `assay windows RUN --document ID` says, also where its windows are "
+    "not packed here."
 )
 KNOWN = (
     "Indexes of `assay dedup index` know these texts by hashes, so that copies of them stay out of "
@@ -56,7 +63,8 @@ class Seen:
     plan: str  # fingerprint, which does not change
     documents: list[str]  # hex ids
     planned_steps: list[tuple[int, int]]  # first and last of each range, also those to come
-    steps: list[tuple[int, int]]  # of these, that were made
+    steps: list[tuple[int, int]]  # of these, that were made and trained on them
+    blank: int  # windows that held them and were skipped, for they were damaged
     checkpoints: list[str]  # of those that stand, made of such steps
 
 
@@ -89,8 +97,9 @@ def _seen(root: Path, run: Path, masked: dict[str, Masked]) -> Seen | None:
             if name in wanted
         }
     seeing = sorted({step_of(planned, position).number for position in places})
-    done = _steps_done(run)
-    made = [step for step in seeing if step <= done]
+    done, blank = _steps_done(run), {one.position for one in skipped.read(run)}
+    seen = {step_of(planned, position).number for position in places if position not in blank}
+    made = [step for step in seeing if step <= done and step in seen]
     checkpoints = [
         path.name
         for path in reversed(saved.newest_first(run / "checkpoints"))
@@ -103,14 +112,16 @@ def _seen(root: Path, run: Path, masked: dict[str, Masked]) -> Seen | None:
         documents=sorted(documents),
         planned_steps=_ranges(seeing),
         steps=_ranges(made),
+        blank=len(blank.intersection(places)),
         checkpoints=checkpoints,
     )
 
 
 def _here(root: Path, plan: Plan, masked: dict[str, Masked]) -> Plan:
-    """A plan whose masked selections are looked for in this corpus, which may have moved."""
+    """A plan whose masked selections are looked for in this corpus, which may have moved, or of
+    which it reads a published copy; the others are not read, nor fetched."""
     sources = tuple(
-        replace(s, folder=str(folder_of(root, s.selection))) if s.selection in masked else s
+        replace(s, folder=str(folder_of(root, s.selection)) if s.selection in masked else "")
         for s in plan.sources
     )
     return replace(plan, sources=sources)
@@ -157,6 +168,7 @@ def write(
     masked: list[Masked],
     seen: list[Seen],
     indexes: list[dict[str, Any]],
+    published: list[Copy],
     places: Sequence[str],
 ) -> Path:
     """Write the receipt of a call, for machines and for people; returns that for people.
@@ -179,6 +191,7 @@ def write(
         "windows": [asdict(one) for one in masked],
         "runs": [asdict(one) for one in seen],
         "indexes": indexes,
+        "published": [asdict(one) for one in published],
         "looked_for_runs_in": [str(Path(place).resolve()) for place in places],
     }  # fmt: skip
     path = forgotten.receipt_path(root / forgotten.FOLDER, call.number)
@@ -219,7 +232,7 @@ def text(root: Path, receipt: dict[str, Any]) -> str:
         lines += [
             f"- {run['run']} ({run['status']}, plan {run['plan']}): "
             f"{counted(len(run['documents']), 'document')} in its plan; "
-            f"steps that saw them: {steps or 'none yet'}{more}; "
+            f"steps that saw them: {steps or 'none yet'}{more}; {_blank(run['blank'])}"
             f"checkpoints made of these: {', '.join(run['checkpoints']) or 'none'}"
         ]
     places = ", ".join(receipt["looked_for_runs_in"])
@@ -230,9 +243,18 @@ def text(root: Path, receipt: dict[str, Any]) -> str:
     for one in receipt["indexes"]:
         texts = "cannot be read" if one["texts"] is None else counted(one["texts"], "text")
         lines += [f"- {one['index']}: {texts}"]
+    if receipt["published"]:
+        lines += ["", "## Published windows", "", COPIES, ""]
+    lines += [f"- {published_copies.told(Copy(**one))}" for one in receipt["published"]]
     lines += ["", "## Documents", ""]
     lines += [f"- {row['id']} ({row['why']})" for row in documents]
     return "\n".join(lines) + "\n"
+
+
+def _blank(windows: int) -> str:
+    if not windows:
+        return ""
+    return f"{counted(windows, 'window')} with them, damaged and skipped, not among these; "
 
 
 def _range(first: int, last: int) -> str:

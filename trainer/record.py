@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from mixtures.continuing import why_not
-from mixtures.plan import Plan, make_plan, plan_from_dict
+from mixtures.plan import Plan, plan_from_dict
 from pipeline.amounts import counted
 from pipeline.clock import clock
 from pipeline.config import ConfigError, check
 from pipeline.files import read_json, write_json
 from trainer import branch, saved, skipped
+from trainer.data import planned
 from trainer.settings import RunSettings, changed_key
 
 # What `train` and `evaluate` write into the folder of a run, besides checkpoints.
@@ -65,7 +66,7 @@ def finished_before(run: RunSettings) -> RunResult | None:
     record = read_json(path)
     if record["status"] != "finished":
         return None
-    refuse_other_run(run, make_plan(run.mixture, run.tokens, pack=False))
+    refuse_other_run(run, planned(run, pack=False))
     return RunResult(folder, True, **record["totals"])
 
 

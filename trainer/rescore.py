@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import pyarrow as pa
 
 from mixtures.heldout import HeldoutSet
+from mixtures.plan_tokenizer import tokenizer_file
 from trainer.cloze import answers_of, encode_tasks, keep_answers, kept_answers
-from trainer.items import heldout_sets, tokenize
+from trainer.data import heldout_sets
+from trainer.items import tokenize
 from trainer.metrics import Progress
 from trainer.scores import keep_scores, kept_scores
 from trainer.tasks import Task
@@ -64,7 +65,7 @@ def _score(job: Trained, sets: Sequence[HeldoutSet]) -> pa.Table:
     from trainer.step import precision
 
     plan = job.plan
-    items = tokenize(sets, Path(plan.tokenizer_file), plan.bos_id)
+    items = tokenize(sets, tokenizer_file(plan), plan.bos_id)
     with precision(job.run, job.world):
         nats = evaluate.score(
             job.model, items, plan.sequence_length, job.run.micro_batch, job.world
@@ -78,7 +79,7 @@ def _answer(job: Trained, tasks: Sequence[Task]) -> pa.Table:
 
     plan = job.plan
     cloze = encode_tasks(
-        tasks, Path(plan.tokenizer_file), plan.bos_id, plan.eos_id, plan.sequence_length
+        tasks, tokenizer_file(plan), plan.bos_id, plan.eos_id, plan.sequence_length
     )
     with precision(job.run, job.world):
         nats = evaluate.answer(

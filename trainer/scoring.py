@@ -8,9 +8,11 @@ from pathlib import Path
 from torch import nn
 
 from mixtures.plan import Plan
+from mixtures.plan_tokenizer import tokenizer_file
 from trainer.cloze import Cloze, answers_of, encode_tasks, keep_answers
+from trainer.data import heldout_sets
 from trainer.evaluate import answer, score, scores_of
-from trainer.items import Items, heldout_sets, tokenize
+from trainer.items import Items, tokenize
 from trainer.metrics import Progress
 from trainer.parallel.world import World
 from trainer.scores import bits_per_byte, keep_scores
@@ -29,7 +31,7 @@ class Asked:
 
 def asked_of(run: RunSettings, plan: Plan) -> Asked:
     """The held-out text and tasks of a run, as token ids."""
-    file = Path(plan.tokenizer_file)
+    file = tokenizer_file(plan)
     items = tokenize(heldout_sets(run), file, plan.bos_id)
     tasks = load_tasks(run.evaluate.tasks)
     length = plan.sequence_length

@@ -15,8 +15,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field
 
+from mixtures.shard_cache import MAX_BYTES
 from pipeline.amounts import NumBytes
 from pipeline.config import ConfigError, Settings, check, checked, read
+from pipeline.objects import is_url
 from trainer.interchange.llama import shape_in
 from trainer.model_settings import Model, spelled_out
 from trainer.recipe import Branch, Optimizer, Ramp, Schedule, Tokens, by_kind
@@ -35,11 +37,19 @@ class Checkpoint(Settings):
 
     model_config = ConfigDict(serialize_by_alias=True, validate_by_name=True)
 
-    every: Literal["final"] | Tokens = "final"  # only at the end, or also every so many tokens
+    # Only at the end, or also every so many tokens (not steps): 100M, of steps of 1M every 100th
+    every: Literal["final"] | Tokens = "final"
     keep: int = Field(2, ge=1)  # newest ones that stay
     keep_every: Tokens | None = None  # those that reach a multiple of so many tokens stay for good
     background: bool = Field(False, alias="async")  # written by a thread while the run goes on
     mirror: str | None = None  # second place: a folder, s3://, gs://; each run has a folder there
+
+
+class Cache(Settings):
+    """Shards of a published plan on this machine; processes that share it have the same bound."""
+
+    folder: str | None = None  # relative to this file; default: $ASSAY_CACHE/shards
+    max_bytes: NumBytes = Field(MAX_BYTES, ge=1)  # docs/loader.md says how much it must hold
 
 
 class Parallel(Settings):
@@ -57,7 +67,9 @@ class Parallel(Settings):
 class RunSettings(Settings):
     """run.yaml."""
 
-    mixture: str  # path of mixture.yaml, relative to this file
+    # Path of a mixture.yaml, relative to this file; or what `assay mix --publish` wrote: a folder,
+    # s3://, gs://, hf://, https://
+    mixture: str
     output: str | None = None  # folder of the run; default: runs/<name of the yaml file>
     model: Annotated[Model, BeforeValidator(spelled_out)]
     # A Llama or Qwen to go on from, in place of `model` and of weights by `seed`: a folder with
@@ -85,6 +97,7 @@ class RunSettings(Settings):
     device: Literal["auto", "cpu", "cuda"] = "auto"  # auto: the GPU where there is one
     evaluate: Evaluate = Evaluate()
     checkpoint: Checkpoint = Checkpoint()
+    cache: Cache = Cache()
     parallel: Parallel = Parallel()
     compile: bool = False  # torch.compile of each layer: worth it on a GPU, not on a CPU
     threads: int | None = Field(None, ge=1)  # CPU threads of each process; default: torch decides
@@ -100,6 +113,7 @@ FREE_KEYS = frozenset(
         "on_damage",
         "evaluate",
         "checkpoint",
+        "cache",
         "parallel",
         "device",
         "compile",
@@ -130,18 +144,23 @@ def load_run(path: str | Path, changes: dict[str, Any] | None = None) -> RunSett
         for key, value in changes.items():
             _set(raw, key, value)
         run = check(raw, RunSettings, "--set")
+    _require_tokens(path, run)
+    cache = run.cache
+    if cache.folder is not None:
+        cache = cache.model_copy(update={"folder": str(base / cache.folder)})
     mirror = run.checkpoint.mirror
     if mirror is not None and "://" not in mirror:
         mirror = str(base / mirror)
     return run.model_copy(
         update={
-            "mixture": str(base / run.mixture),
+            "mixture": run.mixture if is_url(run.mixture) else str(base / run.mixture),
             "output": str(base / (run.output or _home(path))),
             "checkpoint": run.checkpoint.model_copy(update={"mirror": mirror}),
             "initial": None if run.initial is None else str(base / run.initial),
             "evaluate": run.evaluate.model_copy(
                 update={"tasks": tuple(str(base / task) for task in run.evaluate.tasks)}
             ),
+            "cache": cache,
         }
     )
 
@@ -161,6 +180,21 @@ def _with_shape(raw: dict[str, Any], path: Path) -> dict[str, Any]:
 
 def _home(path: Path) -> str:
     return f"runs/{path.stem}"
+
+
+def _require_tokens(path: Path, run: RunSettings) -> None:
+    """Refuse an `every` that was meant in steps. Whole windows make a step at least half of
+    `batch_tokens`, so no number of tokens below that can be reached more often."""
+    asked = run.batch_tokens
+    step = asked if isinstance(asked, int) else min(tokens for _, tokens in asked)
+    for key in ("checkpoint", "evaluate"):
+        every = getattr(run, key).every
+        if isinstance(every, int) and 2 * every < step:
+            raise ConfigError(
+                f"{path}: key `{key}.every`: {every} tokens, but one step takes {step}, so it "
+                f"would {key} after every step; it counts tokens, not steps: for every {every} "
+                f"steps write {every * step}, for each step {step}"
+            )
 
 
 def _set(raw: dict[str, Any], key: str, value: Any) -> None:

@@ -12,8 +12,10 @@ from torch import nn
 
 from mixtures.loader import Loader
 from mixtures.packed import require_whole
-from mixtures.plan import Plan, make_plan
+from mixtures.plan import Plan
+from pipeline.objects import is_url
 from trainer import checkpoint, resuming, saved
+from trainer.data import planned
 from trainer.encoder_decoder import make_model
 from trainer.interchange.weights import load_into
 from trainer.metrics import Progress
@@ -31,15 +33,17 @@ def plan_for(run: RunSettings, world: World) -> Plan:
     """The plan of the mixture; the first rank packs, the others find it packed.
 
     The first rank hashes all windows too: a flipped bit in one is another token, which no loss
-    would tell of. It costs one more reading of them, of which a run makes at least one.
+    would tell of. It costs one more reading of them, of which a run makes at least one. Those of a
+    store are hashed by the cache, when a process first reads them.
     """
     if not world.first:
         wait_for_all(world)
-    plan = make_plan(run.mixture, run.tokens)
+    plan = planned(run)
     if world.first:
         if run.on_damage == "fail":  # else each rank looks at what it reads
             for source in plan.sources:
-                require_whole(Path(source.folder))
+                if not is_url(source.folder):
+                    require_whole(Path(source.folder))
         wait_for_all(world)
     return plan
 

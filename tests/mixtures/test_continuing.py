@@ -120,3 +120,13 @@ def test_one_selection_that_two_sources_read_has_two_cursors() -> None:
 def test_another_name_is_no_other_source() -> None:
     renamed = replace(BEFORE, sources=(source("books", "a" * 32), source("b")))
     assert why_not(BEFORE, renamed, END) is None
+
+
+def test_windows_that_are_shuffled_otherwise_are_other_windows() -> None:
+    before = plan_of("ab", (END, [1, 1]))
+    after = replace(before, sources=tuple(replace(s, order="f" * 32) for s in before.sources))
+    assert before.fingerprint != after.fingerprint
+    assert first_difference(before, after, 1) == 0
+    assert "the windows of source 'a' are shuffled otherwise" in str(why_not(before, after, 1))
+    with pytest.raises(StateError, match=f"source 'a': order was , is {'f' * 32}; source 'b'"):
+        Loader(after).resume(Loader(before).state(4))

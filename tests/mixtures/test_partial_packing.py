@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,11 @@ from mixtures.packed import packing_of, parts_of, read_packed
 from mixtures.parts_read import parts_read
 from mixtures.pieces import positions_of
 from mixtures.plan import Plan, make_plan
+from mixtures.published import open_plan, publish
 from mixtures.select import select
 from mixtures.spec import load_mixture
-from pipeline import forgotten, schema
-from pipeline.files import read_json
+from pipeline import forgotten, objects, schema
+from pipeline.files import read_json, read_sealed, write_sealed
 
 LENGTH = 16
 DOCS = [Doc(f"sentence {n} of several words", score=n % 10 / 10) for n in range(240)]
@@ -124,6 +126,22 @@ def test_the_manifest_names_what_packing_wrote_and_no_other_file(root: Path) -> 
     make_plan(path, 3_000)
     names = sorted(f"part-{part:05d}.arrow" for part in after)
     assert sorted(read_json(folder / "manifest.json")["files"]) == ["documents.arrow", *names]
+
+
+def test_a_manifest_of_before_that_lists_an_answer_is_read(root: Path, tmp_path: Path) -> None:
+    plan = make_plan(write(root), 1_000)
+    folder = Path(plan.sources[0].folder)
+    known = read_sealed(folder / "manifest.json") or {}
+    answer = f"going-{32 * '0'}.arrow"
+    known["files"][answer] = {"bytes": 4, "xxh3": 32 * "0"}  # and it was deleted since
+    write_sealed(folder / "manifest.json", known)
+    read_packed(folder, hashes=True)
+    objects.write(str(root / "tokenizer.json"), b"{}")
+    moved = replace(plan, tokenizer_file=str(root / "tokenizer.json"))
+    list(publish(moved, str(tmp_path / "plan")))
+    assert not list((tmp_path / "plan").rglob(answer))
+    read = Loader(open_plan(tmp_path / "plan")).batch(0, 9).tokens
+    assert np.array_equal(read, Loader(plan).batch(0, 9).tokens)
 
 
 def test_arms_share_the_order_of_the_documents_they_share(root: Path) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
+import threading
 from pathlib import Path
 
 import pytest
 
 from pipeline import corpus
-from pipeline.files import write_json
+from pipeline.files import LOOK_SECONDS, is_held, write_json
 
 
 def test_one_writer_at_a_time(tmp_path: Path) -> None:
@@ -19,6 +21,19 @@ def test_one_writer_at_a_time(tmp_path: Path) -> None:
                 raise AssertionError("two writers")
     with corpus.locked(tmp_path):
         pass
+
+
+def test_who_looks_at_a_lock_keeps_nobody_out(tmp_path: Path) -> None:
+    """`assay ls` holds it, shared, for some microseconds; on a busy machine for longer."""
+    with corpus.locked(tmp_path):
+        assert is_held(tmp_path / ".lock")
+    assert not is_held(tmp_path / ".lock")
+    with open(tmp_path / ".lock") as looked_at:
+        fcntl.flock(looked_at, fcntl.LOCK_SH)
+        done = threading.Timer(LOOK_SECONDS, fcntl.flock, (looked_at, fcntl.LOCK_UN))
+        done.start()
+        with corpus.locked(tmp_path):
+            done.join()
 
 
 def test_manifest_says_what_is_missing(tmp_path: Path) -> None:

@@ -23,7 +23,8 @@ from mixtures.plan import Plan
 from mixtures.planned_phases import PlannedPhase
 from pipeline.config import ConfigError
 from pipeline.corpus import CorpusError
-from trainer import loop, record, saved, starting
+from trainer import data as reads
+from trainer import loop, record, saved
 from trainer.batches import steps
 from trainer.loop import TrainingError
 from trainer.metrics import Progress
@@ -175,9 +176,9 @@ def test_a_plan_of_other_data_is_refused(
     data: Path, run_yaml: Write, monkeypatch: pytest.MonkeyPatch, key: str, value: Any, message: str
 ) -> None:
     train(run_yaml("a", **SHORT))
-    plan = starting.make_plan("mixture.yaml", 8 * 32)
+    plan = reads.make_plan("mixture.yaml", 8 * 32)
     other = replace(plan, **{key: value})
-    monkeypatch.setattr(record, "make_plan", lambda path, tokens, pack: other)
+    monkeypatch.setattr(record, "planned", lambda run, pack: other)
     with pytest.raises(ConfigError, match="key `mixture`: .* holds a run") as caught:
         train(run_yaml("a", **SHORT))
     assert message in str(caught.value)
@@ -187,7 +188,7 @@ def test_a_run_goes_on_with_another_mixture(
     data: Path, run_yaml: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Megatron-LM #457: other weights from a step on, and nothing lost or repeated before it."""
-    one = starting.make_plan("mixture.yaml", 1)
+    one = reads.make_plan("mixture.yaml", 1)
     both = (one.sources[0], replace(one.sources[0], name="new", selection="1" * 32))
 
     def mixture(end: int, *shares: tuple[float, ...]) -> None:
@@ -196,8 +197,7 @@ def test_a_run_goes_on_with_another_mixture(
         def plan_of(path: str, tokens: int, pack: bool = True) -> Plan:
             return replace(one, tokens=tokens, sources=both, phases=phases)
 
-        for module in (starting, record):
-            monkeypatch.setattr(module, "make_plan", plan_of)
+        monkeypatch.setattr(reads, "make_plan", plan_of)
 
     path = run_yaml("a")
     [code] = clean_process.run(tmp_path, (jobs.train_killed_after, (11, data, path)))
@@ -263,7 +263,7 @@ def test_damaged_windows_are_named_before_the_first_step(data: Path, run_yaml: W
 
 def test_steps_are_whole_batches_and_a_rest(data: Path, run_yaml: Write) -> None:
     run = load_run(run_yaml("a", tokens=10 * 32, batch_tokens=4 * 32 + 31))
-    planned = steps(run.batch_tokens, starting.make_plan("m", run.tokens))
+    planned = steps(run.batch_tokens, reads.make_plan("m", run.tokens))
     assert [(s.position, s.windows, s.tokens, s.last) for s in planned] == [
         (0, 4, 128, False),
         (4, 4, 256, False),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 
 from pipeline.config import ConfigError, check
 from trainer.model_settings import Model
@@ -25,10 +27,10 @@ def test_amounts_and_presets(tmp_path: Path) -> None:
     path = _yaml(
         tmp_path,
         "mixture: sub/mixture.yaml\nmodel: 0.4M\ntokens: 2M\nbatch_tokens: 16k\n"
-        "schedule: {warmup: 1.5k, decay: 0.1}\nevaluate: {every: 1_000}\n",
+        "schedule: {warmup: 1.5k, decay: 0.1}\nevaluate: {every: 100_000}\n",
     )
     run = load_run(path)
-    assert (run.tokens, run.batch_tokens, run.evaluate.every) == (2_000_000, 16_000, 1000)
+    assert (run.tokens, run.batch_tokens, run.evaluate.every) == (2_000_000, 16_000, 100_000)
     assert (run.schedule.warmup, run.schedule.decay) == (1500, 0.1)
     assert (run.model.width, run.model.depth, run.model.tied) == (64, 2, True)
     assert run.mixture == str(tmp_path / "sub/mixture.yaml")
@@ -109,3 +111,28 @@ def test_messages_name_key_value_and_remedy(changes: dict[str, object], message:
 def test_which_keys_a_resumed_run_may_change(changes: dict[str, object], key: str | None) -> None:
     old, new = (RunSettings.model_validate({**BASE, **c}) for c in ({}, changes))
     assert changed_key(old.model_dump(mode="json"), new.model_dump(mode="json")) == key
+
+
+@pytest.mark.parametrize("key", ["checkpoint", "evaluate"])
+def test_every_counts_tokens_not_steps(tmp_path: Path, key: str) -> None:
+    path = tmp_path / "run.yaml"
+    run = {"mixture": "m.yaml", "model": "0.4M", "tokens": "2M", "batch_tokens": "16k"}
+    path.write_text(yaml.safe_dump(run | {key: {"every": 4}}))
+    message = (
+        f"run.yaml: key `{key}.every`: 4 tokens, but one step takes 16000, so it would {key} after "
+        "every step; it counts tokens, not steps: for every 4 steps write 64000, for each step"
+    )
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        load_run(path)
+    for every in (8_000, "64k", "final"):
+        path.write_text(yaml.safe_dump(run | {key: {"every": every}}))
+        load_run(path)
+
+
+def test_a_published_plan_stands_at_its_url_and_a_cache_beside_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "run.yaml"
+    run = {"mixture": "s3://bucket/plan", "model": "0.4M", "tokens": "2M"}
+    path.write_text(yaml.safe_dump(run | {"cache": {"folder": "shards", "max_bytes": "20GB"}}))
+    found = load_run(path)
+    assert found.mixture == "s3://bucket/plan"
+    assert (found.cache.folder, found.cache.max_bytes) == (f"{tmp_path}/shards", 20 * 10**9)

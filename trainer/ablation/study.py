@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_validator
 
+from mixtures.published import is_published
 from mixtures.spec import Mixture, Name, load_mixture
 from pipeline.config import ConfigError, Model, Settings, check, load
 from pipeline.corpus import manifest
@@ -132,6 +133,11 @@ def load_study(path: str | Path) -> Study:
     base = path.resolve().parent
     folder = base / (settings.output or f"runs/studies/{path.stem}")
     mixture_path = base / settings.base.mixture
+    if is_published(settings.base.mixture) or mixture_path.is_dir():
+        raise ConfigError(
+            f"{path}: key `base.mixture`: {settings.base.mixture} is a published plan; arms are "
+            "changes of a mixture, so name a mixture.yaml, and run the study where its corpora are"
+        )
     mixture = load_mixture(mixture_path).model_dump(mode="json", by_alias=True)
     mixture["corpora"] = {k: str(home(Path(v))) for k, v in mixture["corpora"].items()}
     run = load_run(base / settings.base.run).model_dump(mode="json")

@@ -19,14 +19,16 @@ from typing import Any
 import numpy as np
 import torch
 
+from mixtures.plan_tokenizer import tokenizer_file
 from pipeline import tokenizer
 from pipeline.config import ConfigError
 from pipeline.files import write_json
 from pipeline.settings import Tokenizer
+from trainer.data import heldout_sets
 from trainer.interchange.llama import config_of, name_there
 from trainer.interchange.proof import Proof, prove, their_model
 from trainer.interchange.weights import MISSING
-from trainer.items import heldout_sets, tokenize
+from trainer.items import tokenize
 from trainer.trained import Trained
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
@@ -68,7 +70,7 @@ def export(job: Trained, target: Path, dtype: str, tolerance: float) -> Proof:
         theirs.tie_weights()
         theirs.save_pretrained(temporary)
         texts = _texts(job)
-        _save_tokenizer(Path(plan.tokenizer_file), temporary, config, texts)
+        _save_tokenizer(tokenizer_file(plan), temporary, config, texts)
         ids = [ids[: plan.sequence_length] for _, ids in texts]
         proof = prove(model.float(), their_model(temporary), ids)
         if not proof.largest <= tolerance:
@@ -99,7 +101,7 @@ def _record(job: Trained, dtype: str, proof: Proof) -> dict[str, Any]:
 def _texts(job: Trained) -> list[tuple[str, np.ndarray]]:
     """Held-out texts of each set in turn, with BOS where the corpus has one, and their ids."""
     sets = heldout_sets(job.run)
-    items = tokenize(sets, Path(job.plan.tokenizer_file), job.plan.bos_id)
+    items = tokenize(sets, tokenizer_file(job.plan), job.plan.bos_id)
     texts = [text for group in sets for _, text in group.documents]
     order = np.argsort([n for group in sets for n, _ in enumerate(group.documents)], kind="stable")
     found = [(texts[at], items.ids[at]) for at in order if len(items.ids[at])]
