@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pipeline import objects, schema
+from pipeline import disk, objects, schema
 from pipeline.config import ConfigError
 from pipeline.corpus import CorpusError
 from pipeline.dedup_settings import Near

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from pipeline import objects
+from pipeline import disk, objects
 from pipeline.files import (
     file_hash,
     is_held,
