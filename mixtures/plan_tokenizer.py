@@ -23,23 +23,22 @@ def tokenizer_file(plan: Plan) -> Path:
     """
     place = plan.tokenizer_file
     if not is_url(place):
-        _require(plan, Path(place).read_bytes() if Path(place).exists() else None)
+        _checked(plan, Path(place).read_bytes() if Path(place).exists() else None)
         return Path(place)
     kept = disk.cache_folder() / "tokenizers" / f"{plan.tokenizer}.json"
     with suppress(FileNotFoundError, ConfigError):
-        _require(plan, kept.read_bytes())
+        _checked(plan, kept.read_bytes())
         return kept
-    try:
+    data = None
+    with suppress(FileNotFoundError):
         data = objects.read(place)
-    except FileNotFoundError:
-        data = None
-    _require(plan, data)
+    whole = _checked(plan, data)
     with replacing(kept) as temporary:
-        temporary.write_bytes(data)
+        temporary.write_bytes(whole)
     return kept
 
 
-def _require(plan: Plan, data: bytes | None) -> None:
+def _checked(plan: Plan, data: bytes | None) -> bytes:
     place = plan.tokenizer_file
     if data is None:
         raise ConfigError(_not_usable(plan, "is missing"))
@@ -51,6 +50,7 @@ def _require(plan: Plan, data: bytes | None) -> None:
     if name != plan.tokenizer:
         what = f"is another tokenizer, or damaged {SUSPECTS}: its hash is {name}"
         raise ConfigError(_not_usable(plan, what))
+    return data
 
 
 def _not_usable(plan: Plan, what: str) -> str:

@@ -96,3 +96,5 @@ def test_the_example_runs(plan: Plan, tmp_path: Path) -> None:
     losses = [float(line.split(": ")[1]) for line in lines]
     assert losses[-1] < losses[0]
     assert torch.load(tmp_path / "checkpoint.pt")["data"]["position"] == plan.num_windows
+    text = (ROOT / "examples/pytorch/train.py").read_text()
+    assert sum(line.endswith("# read") for line in text.splitlines()) == 10
