@@ -289,7 +289,7 @@ def test_a_study_wants_a_mixture(made: Path, tmp_path: Path) -> None:
         "base": {"mixture": f"{made}/plan", "run": "run.yaml"},
         "arms": {"a": {}, "b": {"mixture": {"unique": "none"}}},
         "seeds": [0, 1, 2],
-        "primary": {"metric": "bits_per_byte"},
+        "primary": {"metric": "bits_per_byte", "languages": {"en": 1.0}},
     }
     (tmp_path / "study.yaml").write_text(yaml.safe_dump(study))
     with pytest.raises(ConfigError, match="key `base.mixture`: .*plan is a published plan; arms"):
