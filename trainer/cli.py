@@ -44,6 +44,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "train": ("trainer.commands:train", "train a model on a mixture"),
     "checkpoint": ("trainer.checkpoint_commands:main", "the checkpoints of a run; are they whole"),
     "advise": ("trainer.advice_commands:main", "learning rate and batch by published laws"),
+    "shape": ("trainer.shape_commands:main", "what the shape of a model comes to; muP checked"),
     "windows": ("trainer.seen:main", "the documents of a step, and the steps of a document"),
     "model": ("trainer.interchange.commands:main", "to transformers, and from it, with a proof"),
     "evaluate": ("trainer.commands:evaluate", "bits per byte of the held-out sets"),

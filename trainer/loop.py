@@ -36,6 +36,8 @@ from trainer.batches import Step, steps, told_rounding
 from trainer.data import cache_of
 from trainer.metrics import Progress, append_log, continue_log, progress_text
 from trainer.model import num_parameters
+from trainer.objective_settings import resolve
+from trainer.objectives import Objective
 from trainer.optim import RATE_FACTOR, make_optimizer
 from trainer.parallel.layout import check_fit
 from trainer.parallel.norm import clip_gradients
@@ -77,6 +79,7 @@ class Job:
     model: nn.Module
     optimizer: torch.optim.Optimizer
     saver: Saver
+    objective: Objective
 
 
 def train(run: RunSettings, *, progress: Progress, fresh: bool = False) -> RunResult:
@@ -107,6 +110,7 @@ def train(run: RunSettings, *, progress: Progress, fresh: bool = False) -> RunRe
         refuse_other_run(run, plan)
         check_fit(run, world.layout, plan.sequence_length)
         wait_for_all(world)  # all have read run.json before it is written anew
+        objective = resolve(run.objective, plan, run.model.encoder_depth > 0)
         model = build_model(run, plan.vocab_size, world)
         optimizer = make_optimizer(model, run)
         loader = Loader(plan, cache_of(run), run.on_damage)
@@ -117,7 +121,7 @@ def train(run: RunSettings, *, progress: Progress, fresh: bool = False) -> RunRe
             keep_plan(folder, plan)
             write_json(folder / "run.json", {**record, "status": "running"})
         saver = Saver.of(run, folder, world, progress.line)
-        job = Job(run, folder, plan, world, progress, loader, model, optimizer, saver)
+        job = Job(run, folder, plan, world, progress, loader, model, optimizer, saver, objective)
         with closing(loader), closing(saver):
             totals = _run(job, done, own)
             saver.finish()
@@ -221,7 +225,11 @@ def _step(job: Job, step: Step, batch: Batch, total_tokens: int) -> dict[str, fl
     _, _, most = share(step.windows, world)
     job.optimizer.zero_grad()
     begin = step.position + share(step.windows, world)[0]
-    loss = backward(job.model, batch, most, run, world, begin)
+    sources: list[str] = []
+    if job.objective.rates:
+        numbers = job.loader.places(begin, len(batch.tokens)).source
+        sources = [job.plan.sources[number].name for number in numbers]
+    loss = backward(job.model, batch, most, run, world, begin, job.objective, sources)
     norm = clip_gradients(job.model, run.grad_clip, world).item()
     if not math.isfinite(loss) or not math.isfinite(norm):
         raise TrainingError(_not_finite(job, step, loss, norm))

@@ -21,6 +21,7 @@ from pipeline.config import ConfigError, Settings, check, checked, read
 from pipeline.objects import is_url
 from trainer.interchange.llama import shape_in
 from trainer.model_settings import Model, spelled_out
+from trainer.objective_settings import ObjectiveKeys, named
 from trainer.recipe import Branch, Optimizer, Ramp, Schedule, Tokens, by_kind
 
 
@@ -84,6 +85,7 @@ class RunSettings(Settings):
     weight_decay: float = Field(0.1, ge=0)  # on matrices only; decoupled (AdamW 1711.05101)
     betas: tuple[float, float] = (0.9, 0.95)  # AdamW
     optimizer: Annotated[Optimizer, BeforeValidator(by_kind)] = Optimizer()
+    objective: Annotated[ObjectiveKeys, BeforeValidator(named)] = ObjectiveKeys()  # causal
     z_loss: float = Field(0.0, ge=0)  # holds logits near 0; PaLM 2204.02311, section 5: 1e-4
     grad_clip: float = Field(1.0, gt=0)  # largest norm of the gradient of all parameters
     schedule: Schedule = Schedule()

@@ -8,7 +8,7 @@ Shapes: B windows, S = T + 1 tokens of a whole window, t positions of this rank.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 import torch
@@ -17,7 +17,7 @@ from torch.distributed.tensor.parallel import loss_parallel
 
 from mixtures.batch import Batch
 from trainer.model import token_losses
-from trainer.objectives import CAUSAL, Example, make_example
+from trainer.objectives import CAUSAL, Example, Objective, make_example
 from trainer.parallel import stages
 from trainer.parallel.apply import exchange_gradients
 from trainer.parallel.context import my_part
@@ -35,7 +35,13 @@ def precision(run: RunSettings, world: World) -> AbstractContextManager[None]:
 
 
 def micro_batches(
-    batch: Batch, most: int, run: RunSettings, device: torch.device, position: int
+    batch: Batch,
+    most: int,
+    run: RunSettings,
+    device: torch.device,
+    position: int,
+    objective: Objective = CAUSAL,
+    sources: Sequence[str] = (),
 ) -> Iterator[Example]:
     """This rank's windows, which begin at `position` of the run, `run.micro_batch` at a time.
 
@@ -48,25 +54,34 @@ def micro_batches(
         alone_S = torch.arange(tokens_BS.shape[1], dtype=documents_BS.dtype)  # a document each
         tokens_BS = torch.cat([tokens_BS, tokens_BS.new_zeros(blank, tokens_BS.shape[1])])
         documents_BS = torch.cat([documents_BS, alone_S.expand(blank, -1)])
+    if sources:
+        sources = [*sources, *[""] * blank]
     for at in range(0, most, run.micro_batch):
         chunk = slice(at, at + run.micro_batch)
-        example = make_example(
-            CAUSAL, tokens_BS[chunk], documents_BS[chunk], position + at, run.seed
-        )
+        windows = tokens_BS[chunk], documents_BS[chunk]
+        example = make_example(objective, *windows, position + at, run.seed, sources[chunk])
         yield example.to(device)
 
 
 def backward(
-    model: nn.Module, batch: Batch, most: int, run: RunSettings, world: World, position: int
+    model: nn.Module,
+    batch: Batch,
+    most: int,
+    run: RunSettings,
+    world: World,
+    position: int,
+    objective: Objective = CAUSAL,
+    sources: Sequence[str] = (),
 ) -> float:
     """Add the gradient of the global batch; returns its loss in nats per target, z-loss included.
 
     `batch` holds this rank's windows, from `position` of the run on; `most` is the largest number
-    that any rank has.
+    that any rank has; `sources`: of each window its own, where the objective asks.
     """
     if world.layout.pipeline > 1:  # stages agree on one size of micro-batches
         most = -(-most // run.micro_batch) * run.micro_batch
-    chunks = [my_part(e, world) for e in micro_batches(batch, most, run, world.device, position)]
+    how = world.device, position, objective, sources
+    chunks = [my_part(example, world) for example in micro_batches(batch, most, run, *how)]
     valid = sum(example.num_targets() for example in chunks)
     assert isinstance(valid, Tensor), "a batch has at least one window"
     num_targets = sum_over_ranks(valid, world).clamp(min=1)

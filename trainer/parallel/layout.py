@@ -95,12 +95,13 @@ def check_fit(run: RunSettings, layout: Layout, sequence_length: int) -> None:
     for name, given, axes in (
         ("qk_norm", model.qk_norm, ("tensor",)),  # its gradient would miss the heads of others
         ("encoder_depth", model.encoder_depth > 0, ("pipeline", "context", "tensor")),
+        ("objective", run.objective.grows, ("pipeline", "context", "tensor")),  # not of one length
     ):
         for axis in axes:
             if given and getattr(layout, axis) > 1:
                 raise ConfigError(
                     f"key `parallel.{axis}`: {getattr(layout, axis)} does not go with "
-                    f"`model.{name}`; divide by `fsdp` or `replicate`"
+                    f"`{name}`; divide by `fsdp` or `replicate`"
                 )
     axis = "context" if layout.context > 1 else "tensor"
     _divides("sequence_length", sequence_length, axis, layout.window_multiple)
