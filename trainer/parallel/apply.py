@@ -9,11 +9,10 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-import torch
 from torch import nn
 from torch.distributed._composable.replicate_with_fsdp import replicate
 from torch.distributed.device_mesh import DeviceMesh
-from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
+from torch.distributed.fsdp import FSDPModule, fully_shard
 from torch.distributed.tensor import Replicate, Shard
 from torch.distributed.tensor.parallel import (
     ColwiseParallel,
@@ -45,7 +44,7 @@ def apply_layout(model: Decoder, run: RunSettings, world: World) -> None:
         if run.compile:
             layer.compile()
     if world.mesh is not None:
-        divide_weights(model, layers, run, world)
+        divide_weights(model, layers, world)
 
 
 def divide_layers(model: Decoder, layers: list[Layer], mesh: DeviceMesh) -> None:
@@ -92,21 +91,20 @@ class _WholePositions(SequenceParallel):
         return outputs.redistribute(mesh, [Replicate()])
 
 
-def divide_weights(model: Decoder, layers: list[Layer], run: RunSettings, world: World) -> None:
+def divide_weights(model: Decoder, layers: list[Layer], world: World) -> None:
     """FSDP2 over `fsdp` and `context`, whole copies over `replicate` (HSDP; alone: DDP).
 
     Processes of `context` compute parts of the same windows with the same weights, so what is said
-    of data parallel ranks holds for them too. Weights of layers are gathered in bf16 where they are
-    computed in it: half of the traffic, and the numbers that autocast would round them to.
+    of data parallel ranks holds for them too. Weights are gathered in fp32 and rounded by autocast:
+    in bf16 it would be half of the traffic, and RMSNorm would leave its fast path (fp32 input,
+    bf16 weight).
     """
     layout, axis = world.layout, world.axis
     if layout.fsdp * layout.context == 1 and layout.replicate == 1:
         return
-    low = torch.bfloat16 if run.precision == "bf16" else None
-    policy = MixedPrecisionPolicy(low, torch.float32 if low else None, cast_forward_inputs=False)
     if layout.fsdp * layout.context == 1:
         for layer in layers:
-            replicate(layer, mesh=axis("replicate"), mp_policy=policy)
+            replicate(layer, mesh=axis("replicate"))
         replicate(model, mesh=axis("replicate"))
         return
     shard = axis("fsdp")
@@ -115,7 +113,7 @@ def divide_weights(model: Decoder, layers: list[Layer], run: RunSettings, world:
         shard = world.mesh["fsdp", "context"]._flatten("shard")
     mesh = DeviceMesh._concatenate([axis("replicate"), shard]) if layout.replicate > 1 else shard
     for layer in layers:
-        fully_shard(layer, mesh=mesh, mp_policy=policy)
+        fully_shard(layer, mesh=mesh)
     fully_shard(model, mesh=mesh)
 
 

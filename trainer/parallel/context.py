@@ -11,6 +11,8 @@ Shapes: as in attention.py; t positions of this rank.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -18,11 +20,13 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from trainer.attention import Mask, attend
+from trainer.attention import Mask
 from trainer.model import Layer
 from trainer.objectives import Example
 from trainer.parallel.layout import ZIGZAG
 from trainer.parallel.world import World
+
+Attend = Callable[[Tensor, Tensor, Tensor, Mask], Tensor]
 
 
 def places(length: int, rank: int, ranks: int) -> Tensor:
@@ -49,13 +53,15 @@ def my_part(example: Example, world: World) -> Example:
 def divide_windows(layers: list[Layer], group: dist.ProcessGroup) -> None:
     """Let the attention of each layer gather keys and values from all ranks of `group`."""
 
-    def attend_all(q_BHTK: Tensor, k_BGTK: Tensor, v_BGTK: Tensor, mask: Mask) -> Tensor:
+    def attend_all(
+        attend: Attend, q_BHTK: Tensor, k_BGTK: Tensor, v_BGTK: Tensor, mask: Mask
+    ) -> Tensor:
         gather: Any = _Gather.apply
         k_BGTK, v_BGTK = gather(torch.stack([k_BGTK, v_BGTK]), group)
         return attend(q_BHTK, k_BGTK, v_BGTK, mask)
 
     for layer in layers:
-        layer.attention.attend = attend_all
+        layer.attention.attend = functools.partial(attend_all, layer.attention.attend)
 
 
 class _Gather(torch.autograd.Function):
