@@ -59,6 +59,11 @@ def step_of(planned: Sequence[Step], position: int) -> Step:
     return planned[bisect_right(planned, position, key=lambda step: step.position) - 1]
 
 
+def most_windows(batch_tokens: int | Ramp, sequence_length: int) -> int:
+    """Windows of the largest step of a run."""
+    return max(windows for _, windows in ramp_windows(batch_tokens, sequence_length))
+
+
 def ramp_windows(batch_tokens: int | Ramp, sequence_length: int) -> list[tuple[int, int]]:
     """(tokens from which on, windows of a step): those that the batch holds, at least one."""
     ramp = ((0, batch_tokens),) if isinstance(batch_tokens, int) else batch_tokens

@@ -14,15 +14,16 @@ from typing import Any
 import yaml
 
 from mixtures.commands import table
+from pipeline.amounts import parse_bytes
 from pipeline.config import ConfigError
 from trainer import follow
 from trainer.cloze import RULES, TaskScore, task_scores
-from trainer.data import require_usable
+from trainer.data import planned, require_usable
 from trainer.metrics import Progress
 from trainer.record import finished_before
 from trainer.rescore import answers_to, scores_of
 from trainer.scores import scores_by
-from trainer.settings import load_run
+from trainer.settings import RunSettings, load_run
 from trainer.tasks import load_tasks
 from trainer.trained import trained
 
@@ -40,7 +41,9 @@ example:
 `cache: {folder: /local/shards, max_bytes: 200GB}` holds what is read of it.
 
 A finished run is not run again; an unfinished one goes on. Several processes:
-  torchrun --standalone --nproc-per-node 8 -m trainer.cli train run.yaml"""
+  torchrun --standalone --nproc-per-node 8 -m trainer.cli train run.yaml
+What a layout needs, on one CPU (docs/parallel.md):
+  assay train run.yaml --dry-run --ranks 128 --memory 80GB"""
 
 EVALUATE_HELP = """\
 examples:
@@ -69,8 +72,19 @@ def train(argv: list[str]) -> int:
         help="another value for a key of run.yaml, dotted: schedule.decay=0.1",
     )
     parser.add_argument("--fresh", action="store_true", help="forget what `output` holds")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="what the layout needs; train nothing"
+    )
+    parser.add_argument("--ranks", type=int, default=1, help="of the dry run (default: 1)")
+    parser.add_argument("--memory", default="80GB", help="of a device, in the dry run")
+    parser.add_argument(
+        "--sequence-length", type=int, help="of the dry run; default: the mixture's"
+    )
+    parser.add_argument("--vocabulary", type=int, help="of the dry run; default: the mixture's")
     options = parser.parse_args(argv)
     run = load_run(options.settings, dict(_change(item) for item in options.set))
+    if options.dry_run:
+        return _dry_run(run, options)
     result = None if options.fresh else finished_before(run)
     progress = Progress()
     if result is None:
@@ -81,6 +95,25 @@ def train(argv: list[str]) -> int:
     if int(os.environ.get("RANK", 0)) == 0:
         progress.line(result.told())
     return 0
+
+
+def _dry_run(run: RunSettings, options: argparse.Namespace) -> int:
+    """Print memory and traffic of a layout; 1 when it does not fit."""
+    memory = parse_bytes(options.memory)
+    length, vocabulary = options.sequence_length, options.vocabulary
+    if length is None or vocabulary is None:
+        plan = planned(run, pack=False)
+        length, vocabulary = length or plan.sequence_length, vocabulary or plan.vocab_size
+    from trainer.parallel.dry_run import HEADROOM, dry_run
+
+    uses = dry_run(run, options.ranks, length, vocabulary)
+    print(f"{options.ranks:,} ranks; windows of {length:,} tokens, vocabulary {vocabulary:,}\n")
+    print("\n".join(table([row for use in uses for row in use.rows()])))
+    most = max(use.memory for use in uses)
+    fits = most <= memory * (1 - HEADROOM)
+    verdict = "fits" if fits else "does not fit: see docs/parallel.md for what makes it smaller"
+    print(f"\n{most / 1e9:.1f} GB of {memory / 1e9:.1f} GB, {HEADROOM:.0%} kept free: {verdict}")
+    return 0 if fits else 1
 
 
 def _change(item: str) -> tuple[str, Any]:

@@ -35,11 +35,11 @@ from trainer import resuming, skipped
 from trainer.batches import Step, steps, told_rounding
 from trainer.data import cache_of
 from trainer.metrics import Progress, append_log, continue_log, progress_text
-from trainer.model import num_parameters
 from trainer.objective_settings import resolve
 from trainer.objectives import Objective
 from trainer.optim import RATE_FACTOR, make_optimizer
 from trainer.parallel.layout import check_fit
+from trainer.parallel.memory import enough_memory
 from trainer.parallel.norm import clip_gradients
 from trainer.parallel.world import World, join_world, share, wait_for_all
 from trainer.record import (
@@ -55,7 +55,7 @@ from trainer.schedule import learning_rate
 from trainer.scores import kept_scores
 from trainer.scoring import Asked, asked_of, evaluate
 from trainer.settings import RunSettings
-from trainer.starting import build_model, plan_for, resume
+from trainer.starting import build_model, parameters_of, plan_for, resume, told_layout
 from trainer.step import backward
 from trainer.stopping import Stop, between_steps
 
@@ -115,7 +115,9 @@ def train(run: RunSettings, *, progress: Progress, fresh: bool = False) -> RunRe
         optimizer = make_optimizer(model, run)
         loader = Loader(plan, cache_of(run), run.on_damage)
         record = new_record(run, plan, world.size, str(world.device))
-        record["parameters"] = num_parameters(model)
+        record["parameters"] = parameters_of(run, plan.vocab_size)
+        if world.first and world.size > 1:
+            progress.line(told_layout(run, model, plan.sequence_length, world))
         done, own = resume(run, folder, loader, model, optimizer, world, progress)
         if world.first:
             keep_plan(folder, plan)
@@ -229,7 +231,8 @@ def _step(job: Job, step: Step, batch: Batch, total_tokens: int) -> dict[str, fl
     if job.objective.rates:
         numbers = job.loader.places(begin, len(batch.tokens)).source
         sources = [job.plan.sources[number].name for number in numbers]
-    loss = backward(job.model, batch, most, run, world, begin, job.objective, sources)
+    with enough_memory(run, world):
+        loss = backward(job.model, batch, most, run, world, begin, job.objective, sources)
     norm = clip_gradients(job.model, run.grad_clip, world).item()
     if not math.isfinite(loss) or not math.isfinite(norm):
         raise TrainingError(_not_finite(job, step, loss, norm))

@@ -13,14 +13,17 @@ from torch import nn
 from mixtures.loader import Loader
 from mixtures.packed import require_whole
 from mixtures.plan import Plan
+from pipeline.amounts import counted
 from pipeline.objects import is_url
 from trainer import checkpoint, resuming, saved
+from trainer.batches import most_windows
 from trainer.data import planned
 from trainer.encoder_decoder import make_model
 from trainer.interchange.weights import load_into
 from trainer.metrics import Progress
-from trainer.model import initialize
+from trainer.model import initialize, num_parameters
 from trainer.parallel.apply import apply_layout
+from trainer.parallel.norm import local
 from trainer.parallel.stages import Parts, held_layers
 from trainer.parallel.world import World, wait_for_all
 from trainer.record import plan_of
@@ -62,6 +65,22 @@ def build_model(run: RunSettings, vocab_size: int, world: World) -> nn.Module:
         apply_layout(part, run, world)
         parts.append(part)
     return parts[0] if len(parts) == 1 else Parts(parts)
+
+
+def parameters_of(run: RunSettings, vocab_size: int) -> int:
+    """Of the whole model, whatever this rank holds of it."""
+    with torch.device("meta"):
+        return num_parameters(make_model(run.model.shape, vocab_size))
+
+
+def told_layout(run: RunSettings, model: nn.Module, length: int, world: World) -> str:
+    """`mesh: fsdp 4 x tensor 2; a rank holds 1,234,567 parameters and computes ...`"""
+    here = sum(local(parameter).numel() for parameter in model.parameters())
+    windows = -(-most_windows(run.batch_tokens, length) // world.layout.data)
+    return (
+        f"mesh: {world.layout} on {world.device.type}; rank 0 holds {here:,} parameters and "
+        f"computes up to {counted(windows, 'window')} of a batch, {run.micro_batch} at a time"
+    )
 
 
 def resume(

@@ -33,6 +33,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from trainer.attention import Mask, Scope
+from trainer.batches import most_windows
 from trainer.model import Decoder, token_losses
 from trainer.objectives import Example
 from trainer.parallel.apply import apply_layout, exchange_gradients
@@ -41,7 +42,7 @@ from trainer.parallel.layout import AXES, Layout, check_fit, make_layout
 from trainer.parallel.norm import local
 from trainer.parallel.stages import held_layers
 from trainer.parallel.world import World, make_mesh
-from trainer.settings import RunSettings, batch_windows
+from trainer.settings import RunSettings
 from trainer.step import divided_logits, precision
 
 HEADROOM = 0.1  # of a device
@@ -68,6 +69,15 @@ class Use:
         states = self.weights + self.gradients + self.optimizer
         return states + self.gathered + self.activations + self.working
 
+    def rows(self) -> list[tuple[str, str]]:
+        """What people read: memory by kind, traffic by axis."""
+        named = ("weights", "gradients", "optimizer", "gathered", "activations", "working")
+        sizes = [(name, getattr(self, name)) for name in named]
+        sizes += [("memory", self.memory)]
+        sizes += [(f"sent in a step over {axis}", n) for axis, n in self.traffic.items()]
+        held = (f"rank {self.rank}: parameters", f"{self.parameters:,}")
+        return [held, *((f"  {name}", f"{n / 1e9:,.3f} GB") for name, n in sizes)]
+
 
 def dry_run(run: RunSettings, ranks: int, length: int, vocabulary: int) -> list[Use]:
     """What the first rank needs, and the last one where they are of different stages.
@@ -83,7 +93,7 @@ def dry_run(run: RunSettings, ranks: int, length: int, vocabulary: int) -> list[
 
 def _use(run: RunSettings, world: World, length: int, vocabulary: int) -> Use:
     layout, depth, fake = world.layout, run.model.shape.depth, FakeTensorMode()
-    windows = -(-batch_windows(run, length) // layout.data)
+    windows = -(-most_windows(run.batch_tokens, length) // layout.data)
     size = min(run.micro_batch, windows)
     rounds = -(-windows // size)
     parts = [_part(run, held, vocabulary, world, fake) for held in held_layers(run, depth, world)]
