@@ -27,6 +27,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.distributed import distributed_c10d
 from torch.distributed.tensor import DTensor
 from torch.testing._internal.distributed.fake_pg import FakeStore
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -34,7 +35,7 @@ from torch.utils._pytree import tree_leaves
 
 from trainer.attention import Mask, Scope
 from trainer.batches import most_windows
-from trainer.model import Decoder, token_losses
+from trainer.model import Decoder, Layer, token_losses
 from trainer.objectives import Example
 from trainer.parallel.apply import apply_layout, exchange_gradients
 from trainer.parallel.context import my_part
@@ -141,7 +142,7 @@ def _pretended(layout: Layout) -> Iterator[list[World]]:
     if layout.size == 1:
         yield [World(0, 1, cpu, None)]
         return
-    propagator = DTensor._op_dispatcher.sharding_propagator
+    propagator: Any = DTensor._op_dispatcher.sharding_propagator
     propagator.propagate_op_sharding.cache_clear()  # of groups that are no more
     dist.init_process_group("fake", rank=0, world_size=layout.size, store=FakeStore())
     last = layout.size - layout.size // layout.pipeline
@@ -158,13 +159,15 @@ def _part(
     with fake:  # the mesh itself is of real numbers
         part = Decoder(run.model.shape, vocabulary, held)
     for layer in part.layers.values():
+        assert isinstance(layer, Layer)
         layer.attention.attend = _attend
     apply_layout(part, run.model_copy(update={"compile": False}), world)
     return part
 
 
 def _attend(q_BHTK: Tensor, k_BGTK: Tensor, v_BGTK: Tensor, mask: Mask) -> Tensor:
-    y_BHTK: Tensor = _LikeFlex.apply(q_BHTK, k_BGTK, v_BGTK)
+    like_flex: Any = _LikeFlex.apply
+    y_BHTK: Tensor = like_flex(q_BHTK, k_BGTK, v_BGTK)
     return y_BHTK
 
 
@@ -247,11 +250,11 @@ class _Kept:
             yield
 
 
-class _Traffic(TorchDispatchMode):
+class _Traffic(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Bytes that collectives send, by the axes of their group."""
 
     def __init__(self, world: World) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.sent: Counter[str] = Counter()
         self._axes = (
             {} if world.mesh is None else {world.axis(a).get_group().group_name: a for a in AXES}
@@ -273,9 +276,10 @@ class _Traffic(TorchDispatchMode):
 
 
 def _group(args: Any) -> Any:
+    resolve: Any = getattr(distributed_c10d, "_resolve_process_group")  # noqa: B009
     for value in args:
         if isinstance(value, str) and value not in ("sum", "avg", "max", "min"):
-            return dist.distributed_c10d._resolve_process_group(value)
+            return resolve(value)
         if isinstance(value, torch.ScriptObject) and "ProcessGroup" in str(value._type()):
             return dist.ProcessGroup.unbox(value)
     raise AssertionError("a collective without a group")
