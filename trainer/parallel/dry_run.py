@@ -33,9 +33,11 @@ from torch.testing._internal.distributed.fake_pg import FakeStore
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from pipeline.config import ConfigError
 from trainer.attention import Mask, Scope
 from trainer.batches import most_windows
-from trainer.model import Decoder, Layer, token_losses
+from trainer.losses import losses_of
+from trainer.model import Decoder, Layer
 from trainer.objectives import Example
 from trainer.parallel.apply import apply_layout, exchange_gradients
 from trainer.parallel.context import my_part
@@ -86,6 +88,11 @@ def dry_run(run: RunSettings, ranks: int, length: int, vocabulary: int) -> list[
     Raises:
         ConfigError: the layout does not fit the number of ranks or the model.
     """
+    if run.model.shape.encoder_depth:
+        raise ConfigError(
+            "key `model.encoder_depth`: the dry run knows decoders only; take a decoder of "
+            "encoder_depth + depth layers as a bound"
+        )
     layout = make_layout(run, ranks)
     check_fit(run, layout, length)
     with _pretended(layout) as worlds:
@@ -187,7 +194,9 @@ class _LikeFlex(torch.autograd.Function):
 
 def _example(size: int, length: int, world: World) -> Example:
     tokens_BT = torch.zeros(size, length, dtype=torch.int64)
-    return my_part(Example(tokens_BT, tokens_BT, Scope(tokens_BT.int())), world)
+    return my_part(
+        Example(tokens_BT, tokens_BT, Scope(tokens_BT.int(), prefix_BT=tokens_BT.bool())), world
+    )
 
 
 def _micro_batch(
@@ -204,11 +213,11 @@ def _micro_batch(
     if not part.first:
         size = (inputs.shape[0], inputs.shape[1] // world.layout.tensor, part.shape.width)
         inputs = torch.empty(size, requires_grad=True)
-    mine = Example(inputs, example.labels_BT, example.scope)
     with traffic, divided_logits(world):
         with kept.watching(), precision(run, world):
             if part.last:
-                result = local(token_losses(part, mine)).sum()
+                logits_BTV = part(inputs, example.scope)  # whole, as on a GPU
+                result = local(losses_of(logits_BTV, example.labels_BT, 0.0)).sum()
             else:
                 result = part(inputs, example.scope).sum()
         torch.autograd.backward(result)
