@@ -1,8 +1,10 @@
 """Cloze tasks as token ids, and what the nats of their choices come to. Imports no torch.
 
 How a choice is put after its context is lm-evaluation-harness's way, so that the scores are its
-scores: white space at the end of the context is of the choice, both are encoded together, a context
-too long loses its beginning, and BOS (without one, EOS) stands before a choice that stands alone.
+scores. White space at the end of the context is of the choice. Both are encoded together; as many
+ids as the context has alone are then taken from the context alone, so that a choice that changes
+the last id of its context loses a character or so. A context too long loses its beginning. BOS,
+without one EOS, stands before a choice that stands alone.
 
 Rules by which the right choice has to win, each with its name:
 
@@ -158,11 +160,14 @@ def _row(
     kept, rest = _parts(context, choice)
     whole = known[kept + rest]
     if kept:
-        ids = np.array([*first, *whole], np.int64)
-        begin = len(first) + len(known[kept])
+        apart = known[kept]
+        scored = whole[len(apart) :]
+        if len(scored):
+            ids, begin = np.array([*first, *apart, *scored], np.int64), len(first) + len(apart)
+        else:  # the tokenizer joins the two: the last id is scored
+            ids, begin = np.array([*first, *whole], np.int64), len(first) + len(whole) - 1
     else:
         ids, begin = np.array([before, *whole], np.int64), 1
-    begin = min(begin, len(ids) - 1)  # where the tokenizer joins the two: the last id is scored
     if len(ids) - begin > length:
         raise ConfigError(
             f"{where}: {len(ids) - begin} tokens; the model reads {length}: shorten the choice"

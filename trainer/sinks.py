@@ -64,7 +64,7 @@ class Sinks:
         numbers = {
             name: float(value)
             for name, value in row.items()
-            if isinstance(value, int | float) and name != "step"
+            if isinstance(value, int | float) and not isinstance(value, bool) and name != "step"
         }
         for name, (log, _) in list(self._open.items()):
             self._try(name, lambda log=log: log(numbers, step))  # type: ignore[misc]

@@ -36,6 +36,7 @@ QUESTIONS = (
     Question("b", "", ("the cat", "我"), 0, " "),
     Question("c", "long " * 30, ("我们",), 0),
     Question("d", "the c", ("at", "ow"), 0),  # `cat` is one token
+    Question("e", "the c", ("at on",), 0),  # its first id is of another text than the context's
 )
 TASK = Task("t", QUESTIONS)
 
@@ -73,12 +74,15 @@ def test_each_choice_is_scored_after_its_context(
             context, text = question.context.rstrip(), question.delimiter + choice
             spaces = question.context[len(context) :]
             whole = encode(context + spaces + text).ids
-            if context:
-                ids = ([] if bos is None else [bos]) + whole
-                begin = len(ids) - len(whole) + len(encode(context).ids)
-            else:
+            first = [] if bos is None else [bos]
+            apart = encode(context).ids
+            if not context:
                 ids, begin = [EOS if bos is None else bos, *whole], 1
-            begin = min(begin, len(ids) - 1)
+            elif len(whole) > len(apart):
+                ids = first + apart + whole[len(apart) :]
+                begin = len(first + apart)
+            else:
+                ids, begin = first + whole, len(first + whole) - 1
             cut = max(0, len(ids) - length - 1)
             alone = [EOS if bos is None else bos, *encode(text).ids]
             row = next(rows)
