@@ -10,6 +10,8 @@ several documents compute less attention than that; recomputed activations are n
 
 from __future__ import annotations
 
+from trainer.shapes import Shape
+
 # Dense bf16 with fp32 accumulation, FLOP/s, of NVIDIA's data sheets (SXM where there are several);
 # the first name that the device's name holds counts.
 PEAKS = {
@@ -30,6 +32,16 @@ PEAKS = {
     "RTX 4090": 165.2e12,
     "RTX 3090": 71e12,
 }
+
+
+def parameters_of(shape: Shape, vocab_size: int) -> int:
+    """N of a decoder of this shape: each matrix that multiplies, each norm and bias."""
+    attention = shape.heads * shape.head_width
+    groups = 2 * shape.kv_heads * shape.head_width
+    layer = shape.width * (2 * attention + groups + 3 * shape.ffn) + 2 * shape.width
+    layer += 2 * shape.head_width if shape.qk_norm else 0
+    layer += attention + groups if shape.qkv_bias else 0
+    return shape.depth * layer + shape.width + vocab_size * shape.width
 
 
 def flops_per_token(num_parameters: int, depth: int, attention_width: int, length: int) -> int:

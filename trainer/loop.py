@@ -2,6 +2,7 @@
 
     run.json, plan.json  settings, fingerprints, versions, status, totals; the plan of its data
     metrics.jsonl        one line a step
+    profile/, tensorboard/  where they are asked for
     evaluations.parquet  one row a held-out document and evaluation
     answers.parquet      one row a choice of a task and evaluation
     skipped.jsonl        windows that could not be read, under `on_damage: skip`
@@ -34,6 +35,7 @@ from pipeline.files import write_json
 from trainer import resuming, skipped
 from trainer.batches import Step, steps, told_rounding
 from trainer.data import cache_of
+from trainer.figures import profiled, speed_of
 from trainer.metrics import Progress, append_log, continue_log, progress_text
 from trainer.objective_settings import resolve
 from trainer.objectives import Objective
@@ -55,6 +57,7 @@ from trainer.schedule import learning_rate
 from trainer.scores import kept_scores
 from trainer.scoring import Asked, asked_of, evaluate
 from trainer.settings import RunSettings
+from trainer.sinks import Sinks
 from trainer.starting import build_model, parameters_of, plan_for, resume, told_layout
 from trainer.step import backward
 from trainer.stopping import Stop, between_steps
@@ -147,8 +150,10 @@ def _run(job: Job, done: int, own: bool) -> dict[str, Any]:
         skipped.go_back(job.folder, begin)
     wait_for_all(job.world)  # none adds to the record before
     made = (_batch(job, step) for step in planned[done:])
-    with closing(ahead(made, AHEAD)) as batches, between_steps() as stop:
-        row = _steps(job, asked, planned, done, batches, row, stop)
+    names = run.trackers if first else ()
+    sinks = Sinks(names, job.folder, run.model_dump(mode="json"), done, job.progress)
+    with closing(ahead(made, AHEAD)) as batches, closing(sinks), between_steps() as stop:
+        row = _steps(job, asked, planned, done, batches, row, stop, sinks)
     return {
         "steps": len(planned),
         "tokens": planned[-1].tokens,
@@ -166,25 +171,38 @@ def _steps(
     batches: Iterator[Batch],
     row: Row,
     stop: Stop,
+    sinks: Sinks,
 ) -> Row:
     """Make the steps after the first `done`; returns the last row of the log."""
     run, first, stall = job.run, job.world.first, 0.0
+    speed = speed_of(run, job.plan.vocab_size, job.plan.sequence_length, job.world)
     for step in planned[done:]:
         began = time.perf_counter()
         batch = next(batches)
+        waited = time.perf_counter() - began
         skipped.add(job.folder, batch.skipped)
-        numbers = _step(job, step, batch, planned[-1].tokens)
+        with (
+            profiled(job.folder, step.number, job.world)
+            if step.number == run.profile
+            else (nullcontext({})) as profile
+        ):
+            numbers = _step(job, step, batch, planned[-1].tokens)
         seconds = time.perf_counter() - began
+        rate = (step.tokens - step.tokens_before) / seconds
         row = {
             "step": step.number,
             "tokens": step.tokens,
             **numbers,
-            "tokens_per_second": (step.tokens - step.tokens_before) / seconds,
+            "tokens_per_second": rate,
+            **speed.told(rate),
             "seconds": row["seconds"] + seconds,
+            "data_seconds": waited,
+            **profile,
             "checkpoint_stall_seconds": stall,  # between the step before and this one
         }
         if first:
             append_log(job.folder / "metrics.jsonl", row)
+            sinks.log(row, step.number)
             job.progress.update(progress_text(row, len(planned), planned[-1].tokens))
         stopped = stop.on_any(job.world)
         due = stopped or step.reaches(run.checkpoint.every)

@@ -1,4 +1,4 @@
-"""What a run writes down while it runs: metrics.jsonl, progress for people, FLOPs."""
+"""What a run writes down while it runs: metrics.jsonl, progress for people."""
 
 from __future__ import annotations
 
@@ -62,16 +62,8 @@ class Progress:
 def progress_text(row: dict[str, Any], num_steps: int, total_tokens: int) -> str:
     """`step 12/120  loss 6.1034 nats/token  21.9k tokens/s  0:03 left` from a line of metrics."""
     left = (total_tokens - row["tokens"]) / row["tokens_per_second"]
+    used = f"MFU {row['mfu']:.1%}  " if "mfu" in row else ""
     return (
         f"step {row['step']}/{num_steps}  loss {row['loss']:.4f} nats/token  "
-        f"{row['tokens_per_second'] / 1000:.1f}k tokens/s  {clock(left)} left"
+        f"{row['tokens_per_second'] / 1000:.1f}k tokens/s  {used}{clock(left)} left"
     )
-
-
-def flops_per_token(num_parameters: int, depth: int, width: int, length: int) -> int:
-    """Forward and backward: 6 N + 6 L d T, the causal half of attention counted once.
-
-    N counts a tied embedding once, as the output layer, and leaves out an input embedding of its
-    own (a look-up is no product). The convention without the causal half has 12 L d T (PaLM).
-    """
-    return 6 * num_parameters + 6 * depth * width * length

@@ -103,6 +103,10 @@ class RunSettings(Settings):
     parallel: Parallel = Parallel()
     compile: bool = False  # torch.compile of each layer: worth it on a GPU, not on a CPU
     threads: int | None = Field(None, ge=1)  # CPU threads of each process; default: torch decides
+    # Dense bf16 peak of one device, for MFU; default: by the name of the GPU, of a CPU unknown
+    peak_tflops: float | None = Field(None, gt=0)
+    trackers: tuple[Literal["tensorboard", "wandb", "trackio"], ...] = ()  # besides metrics.jsonl
+    profile: int | None = Field(None, ge=1)  # number of a step to write a trace of
 
 
 # Keys that may differ between the two halves of a resumed run: they change no loss (micro_batch,
@@ -120,6 +124,9 @@ FREE_KEYS = frozenset(
         "device",
         "compile",
         "threads",
+        "peak_tflops",
+        "trackers",
+        "profile",
     }
 )
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from trainer.flops import flops_per_token, flops_per_token_full, peak_of
+from trainer.figures import Speed, communication_share
+from trainer.flops import flops_per_token, flops_per_token_full, parameters_of, peak_of
+from trainer.model import Decoder, num_parameters
+from trainer.shapes import Shape
 
 
 def test_flops_of_a_token_by_hand() -> None:
@@ -39,3 +44,28 @@ def test_llama_3_8b_at_torchtitans_speed() -> None:
 )
 def test_peaks(name: str, peak: float | None) -> None:
     assert peak_of(name) == peak
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{}, {"tied": False}, {"qk_norm": True}, {"qkv_bias": True, "head": 12}, {"kv_heads": 4}],
+    ids=str,
+)
+def test_parameters_of_a_shape_are_those_of_its_model(more: dict[str, Any]) -> None:
+    shape = Shape(**{"width": 32, "depth": 3, "heads": 4, "kv_heads": 2, "ffn": 48, **more})
+    untied = 0 if shape.tied else 61 * 32  # the input embedding is a look-up
+    assert parameters_of(shape, 61) == num_parameters(Decoder(shape, 61)) - untied
+
+
+def test_figures_need_a_peak() -> None:
+    assert Speed(6, 12, None).told(10.0) == {}
+    assert Speed(6, 12, 240.0).told(10.0) == {"mfu": 0.25, "mfu_full": 0.5}
+
+
+def test_share_of_communication_counts_no_time_twice() -> None:
+    events = [
+        ("aten::mm", 0, 6), ("gloo:all_reduce", 2, 4), ("gloo:all_gather", 3, 5),
+        ("nccl:all_gather", 8, 9), ("ncclDevKernel_AllGather", 8, 9), ("aten::mul", 9, 10),
+    ]  # fmt: skip
+    assert communication_share(events) == pytest.approx(0.4)
+    assert communication_share([]) == 0.0

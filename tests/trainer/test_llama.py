@@ -28,6 +28,7 @@ SHAPES = {
     "llama 3.1": replace(SHAPE, rope_factor=8.0, rope_trained=32),
     "llama, wide heads": replace(SHAPE, head=16),
     "qwen2": replace(SHAPE, qkv_bias=True),
+    "qwen3": replace(SHAPE, qk_norm=True, head=12, tied=False),
 }
 
 

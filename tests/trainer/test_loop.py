@@ -341,3 +341,17 @@ def _unfinish(folder: Path) -> None:
 def test_a_wrong_number_of_processes_is_refused(data: Path, run_yaml: Write) -> None:
     with pytest.raises(ConfigError, match="fsdp 4 .* is for 4 processes, 1 started"):
         train(run_yaml("a", parallel={"fsdp": 4}))
+
+
+def test_figures_of_a_step(data: Path, run_yaml: Write) -> None:
+    pytest.importorskip("tensorboard")
+    path = run_yaml("a", tokens=384, peak_tflops=0.5, profile=2, trackers=["tensorboard"])
+    folder = train(path).folder
+    rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    for row in rows:
+        assert 0 <= row["data_seconds"] < row["seconds"]
+        assert row["mfu_full"] > row["mfu"] > 0
+    assert [row.get("communication_share") for row in rows] == [None, 0.0, None]
+    trace = json.loads((folder / "profile" / "step-00000002.rank-0.json").read_text())
+    assert any(event.get("name") == "aten::mm" for event in trace["traceEvents"])
+    assert len(list((folder / "tensorboard").iterdir())) == 1

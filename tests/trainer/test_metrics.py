@@ -10,7 +10,7 @@ import pytest
 
 from pipeline.clock import clock
 from trainer import metrics
-from trainer.metrics import Progress, append_log, continue_log, flops_per_token
+from trainer.metrics import Progress, append_log, continue_log
 
 
 def test_a_log_goes_on_where_the_checkpoint_stands(tmp_path: Path) -> None:
@@ -63,8 +63,3 @@ def test_progress_text() -> None:
 )
 def test_clock(seconds: float, text: str) -> None:
     assert clock(seconds) == text
-
-
-def test_flops_of_a_known_model() -> None:
-    """6 N + 6 L d T for a model of 100M parameters at 2,048 tokens."""
-    assert flops_per_token(100_000_000, 12, 768, 2048) == 600_000_000 + 113_246_208
