@@ -55,9 +55,12 @@ def speed_of(run: RunSettings, vocab_size: int, length: int, world: World) -> Sp
 
 
 @contextmanager
-def profiled(folder: Path, step: int, world: World) -> Iterator[dict[str, Any]]:
-    """Write profile/step-N.rank-R.json, for chrome://tracing or ui.perfetto.dev; the yielded dict
-    holds afterwards the share of the step's time in which collectives ran."""
+def profiled(folder: Path, step: int, world: World, wanted: int | None) -> Iterator[dict[str, Any]]:
+    """Of the step that is wanted, write profile/step-N.rank-R.json, for ui.perfetto.dev; the
+    yielded dict holds afterwards the share of its time in which collectives ran."""
+    if step != wanted:
+        yield {}
+        return
     activities = [ProfilerActivity.CPU]
     if world.device.type == "cuda":
         activities.append(ProfilerActivity.CUDA)

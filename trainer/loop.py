@@ -181,11 +181,7 @@ def _steps(
         batch = next(batches)
         waited = time.perf_counter() - began
         skipped.add(job.folder, batch.skipped)
-        with (
-            profiled(job.folder, step.number, job.world)
-            if step.number == run.profile
-            else (nullcontext({})) as profile
-        ):
+        with profiled(job.folder, step.number, job.world, run.profile) as profile:
             numbers = _step(job, step, batch, planned[-1].tokens)
         seconds = time.perf_counter() - began
         rate = (step.tokens - step.tokens_before) / seconds

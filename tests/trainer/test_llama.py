@@ -12,7 +12,9 @@ import pytest
 import torch
 
 from pipeline.config import ConfigError
+from trainer.attention import Scope
 from trainer.interchange.llama import config_of, name_there, shape_in, shape_of
+from trainer.interchange.plain import plain
 from trainer.interchange.proof import prove, their_model
 from trainer.interchange.weights import left_over, load_into
 from trainer.model import Decoder, initialize
@@ -98,6 +100,21 @@ def test_every_name_has_one_there() -> None:
     assert len(set(names)) == len(names)
     assert "model.layers.11.self_attn.q_proj.bias" in names
     assert name_there("layers.3.ffn.up.weight") == "model.layers.3.mlp.up_proj.weight"
+
+
+@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize("more", [{}, {"qk_norm": True}, {"qkv_bias": True}], ids=str)
+def test_mup_is_folded_into_the_weights(tied: bool, more: dict[str, Any]) -> None:
+    scaled = Decoder(replace(SHAPE, tied=tied, base_width=16, base_depth=1, **more), VOCABULARY)
+    initialize(scaled, 0)
+    with torch.no_grad():
+        for parameter in scaled.parameters():
+            parameter += 0.1 * torch.randn_like(parameter)
+    made = plain(scaled)
+    assert made.shape == replace(SHAPE, tied=False, **more)
+    tokens = torch.arange(24)[None]
+    scope = Scope(torch.zeros_like(tokens))
+    torch.testing.assert_close(made(tokens, scope), scaled(tokens, scope))
 
 
 CONFIG = config_of(SHAPE, VOCABULARY, 64, 1, 2)

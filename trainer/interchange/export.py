@@ -8,7 +8,6 @@ The folder appears whole, after the proof held, or not at all.
 
 from __future__ import annotations
 
-import copy
 import os
 import shutil
 from collections.abc import Sequence
@@ -26,6 +25,7 @@ from pipeline.files import write_json
 from pipeline.settings import Tokenizer
 from trainer.data import heldout_sets
 from trainer.interchange.llama import config_of, name_there
+from trainer.interchange.plain import plain, plain_shape
 from trainer.interchange.proof import Proof, prove, their_model
 from trainer.interchange.weights import MISSING
 from trainer.items import tokenize
@@ -52,10 +52,9 @@ def export(job: Trained, target: Path, dtype: str, tolerance: float) -> Proof:
     except ImportError:
         raise ConfigError(f"assay model export: {MISSING}") from None
     plan = job.plan
-    config = config_of(
-        job.run.model.shape, plan.vocab_size, plan.sequence_length, plan.bos_id, plan.eos_id
-    )
-    model = copy.deepcopy(job.model).to("cpu", DTYPES[dtype])
+    shape = plain_shape(job.run.model.shape)
+    config = config_of(shape, plan.vocab_size, plan.sequence_length, plan.bos_id, plan.eos_id)
+    model = plain(job.model).to(DTYPES[dtype])
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         with torch.device("meta"):
@@ -64,7 +63,7 @@ def export(job: Trained, target: Path, dtype: str, tolerance: float) -> Proof:
                 transformers.AutoConfig.for_model(**config), dtype=DTYPES[dtype]
             )
         weights = {name_there(name): weight for name, weight in model.named_parameters()}
-        if job.run.model.tied:
+        if shape.tied:
             weights["lm_head.weight"] = weights["model.embed_tokens.weight"]
         theirs.load_state_dict(weights, assign=True)
         theirs.tie_weights()
