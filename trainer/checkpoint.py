@@ -13,6 +13,7 @@ and the loader's whole state is a position, both in the manifest; the random sta
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import warnings
@@ -43,6 +44,10 @@ from trainer.parallel.world import World
 OPTIONS = StateDictOptions(flatten_optimizer_state_dict=True)  # keys by parameter name: resharding
 PROOF_BYTES = 1 << 28  # of tensors that `prove` holds at once
 State = dict[str, Any]
+
+
+class LoadError(ValueError):
+    """A checkpoint cannot be loaded; the message says why."""
 
 
 def state_of(model: nn.Module, optimizer: torch.optim.Optimizer) -> State:
@@ -103,6 +108,7 @@ def write(
 
 def _publish(temporary: Path, target: Path, record: dict[str, Any]) -> None:
     """Make what all ranks wrote durable, then complete, then visible."""
+    _require_all(temporary)
     files = {}
     for path in sorted(temporary.iterdir()):
         _sync(path)
@@ -115,11 +121,39 @@ def _publish(temporary: Path, target: Path, record: dict[str, Any]) -> None:
     _link(target.parent / saved.LATEST, target.name)
 
 
+def _require_all(folder: Path) -> None:
+    """Refuse a folder that lacks what the metadata speaks of: each machine wrote to its own disk,
+    where the first rank sees its own files only."""
+    written: dict[str, int] = {}
+    for place in (FileSystemReader(folder).read_metadata().storage_data or {}).values():
+        name = place.relative_path
+        written[name] = max(written.get(name, 0), place.offset + place.length)
+    for name, num_bytes in written.items():
+        path = folder / name
+        if not path.exists() or path.stat().st_size < num_bytes:
+            raise OSError(
+                errno.ENOENT,
+                f"of {num_bytes:,} bytes that a process wrote the first one does not see all; "
+                "`output` must be one folder for all machines",
+                str(path),
+            )
+
+
 def load(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, world: World) -> None:
-    """Fill model, optimizer and random state from a checkpoint, whatever layout wrote it."""
+    """Fill model, optimizer and random state from a checkpoint, whatever layout wrote it.
+
+    Raises:
+        LoadError: it does not fit them, or cannot be read; on every rank.
+    """
     state = state_of(model, optimizer)
-    with _quiet():
-        read_state(state, checkpoint_id=path, no_dist=world.mesh is None)
+    try:
+        with _quiet():
+            read_state(state, checkpoint_id=path, no_dist=world.mesh is None)
+    except CheckpointException as error:
+        raise LoadError(
+            f"{path} cannot be loaded: {told(error)}; `assay checkpoint verify` says whether it is "
+            "whole, --fresh starts over"
+        ) from None
     chosen = [{k: v for k, v in g.items() if k != "params"} for g in optimizer.param_groups]
     set_state_dict(
         model,

@@ -10,9 +10,10 @@ decide alike.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from trainer.mirror import Mirror, place_of
 from trainer.parallel.world import World
 from trainer.settings import Checkpoint, RunSettings
 
+LAST_SECONDS = 1200.0  # that a run waits for a save at its end; collectives wait 1800
 Tell = Callable[[str], None]
 
 
@@ -52,10 +54,10 @@ class Saver:
         self._folder, self._settings, self._world = folder, settings, world
         self._tell, self._mirror = tell, mirror
         self._background = settings.background
-        self._pool = ThreadPoolExecutor(1, "checkpoint") if self._background else None
         self._stager = checkpoint.stager(world) if self._background else None
         self._group = self._new_group()
         self._writing: Future[None] | None = None
+        self._patience = LAST_SECONDS
         self._step = 0  # of the newest attempt
         self._failed: str | None = None  # why it failed, where it did
         if world.first:
@@ -108,8 +110,7 @@ class Saver:
 
     def close(self) -> None:
         """End threads, also where the run failed; what is being written may stay unfinished."""
-        if self._pool is not None:
-            self._pool.shutdown(wait=True)
+        self._failure(wait=True)
         if self._stager is not None:
             self._stager.close()
         if self._mirror is not None:
@@ -120,16 +121,23 @@ class Saver:
     ) -> None:
         self._step, self._failed = record["step"], None
         state = checkpoint.state_of(model, optimizer)
-        if self._pool is None or self._stager is None:
-            self._writing = Future()
-            try:
-                self._write(state, record)
-                self._writing.set_result(None)
-            except Exception as error:
-                self._writing.set_exception(error)
-        else:
-            copy = self._stager.stage(state)
-            self._writing = self._pool.submit(self._write, copy, record)
+        if self._stager is not None:
+            state = self._stager.stage(state)
+        self._writing = Future()
+        work = (self._writing, state, record)
+        if self._stager is None:
+            self._fulfil(*work)
+        else:  # a daemon: a disk that hangs does not keep a process that ends
+            threading.Thread(target=self._fulfil, args=work, name="checkpoint", daemon=True).start()
+
+    def _fulfil(self, writing: Future[None], state: Any, record: dict[str, Any]) -> None:
+        try:
+            self._write(state, record)
+            writing.set_result(None)
+        except BaseException as error:
+            writing.set_exception(error)
+            if not isinstance(error, Exception):
+                raise
 
     def _write(self, state: Any, record: dict[str, Any]) -> None:
         checkpoint.write(self._folder, state, record, self._world, self._group)
@@ -142,12 +150,10 @@ class Saver:
 
     def _settled(self, wait: bool) -> bool:
         """Whether no save is under way on any rank; tells of one that failed on any."""
-        error = None
-        busy = self._writing is not None and not wait and not self._writing.done()
-        if self._writing is not None and not busy:
-            error = self._writing.exception()
+        error = self._failure(wait)
+        busy = self._writing is not None and not self._writing.done()
         any_busy, any_failed = self._on_any(busy, error is not None)
-        if any_busy:
+        if any_busy and not wait:
             return False
         if self._writing is not None and any_failed:
             self._failed = _said(error) if error else "another rank says why"
@@ -158,8 +164,20 @@ class Saver:
                     f"run goes on, {before or 'none'} is the newest that is complete"
                 )
             self._group = self._new_group()  # a group in which a collective timed out is of no use
+        if any_busy:  # it hangs; the copy that it writes must stay as it is
+            return False
         self._writing = None
         return True
+
+    def _failure(self, wait: bool) -> BaseException | None:
+        """Why what was begun failed, where it did; one that hangs has failed as well."""
+        if self._writing is None or not (wait or self._writing.done()):
+            return None
+        try:
+            return self._writing.exception(self._patience)
+        except TimeoutError:
+            self._patience = 0.0  # once
+            return TimeoutError(f"it is still being written after {LAST_SECONDS:,.0f} seconds")
 
     def _on_any(self, *flags: bool) -> list[bool]:
         """Each flag: whether it is set on any rank."""

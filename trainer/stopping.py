@@ -59,3 +59,5 @@ def between_steps() -> Iterator[Stop]:
         yield stop
     finally:
         signal.signal(signal.SIGTERM, stop.before)
+    if stop.asked:  # after the last step was saved
+        stop.leave()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import signal
 from pathlib import Path
+from typing import Any
 
 import clean_process
 import pytest
@@ -13,8 +15,11 @@ import torch
 from tiny_run_jobs import ONE, RUN, pair, save, saved_by, whole_state
 
 from trainer import checkpoint, saved
+from trainer.checkpoint import LoadError
 from trainer.model import Decoder
+from trainer.optim import make_optimizer
 from trainer.saving import SaveError
+from trainer.starting import build_model
 
 
 @pytest.mark.parametrize("moment", ["fsync", "replace"])
@@ -45,6 +50,36 @@ def test_a_disk_without_room_says_so_and_is_given_back(tmp_path: Path, limit: in
         resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
     assert {path.name for path in folder.iterdir()} == {"latest", first.name}
     assert saved.newest(folder) == first
+
+
+@pytest.mark.parametrize("cut", [None, 100])
+def test_a_folder_that_lacks_files_of_other_machines_is_not_published(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cut: int | None
+) -> None:
+    """Each wrote to its own disk, and the first would vouch for the files that it sees."""
+    publish = checkpoint._publish
+
+    def elsewhere(temporary: Path, *others: Any) -> None:
+        (file,) = temporary.glob("*.distcp")
+        if cut is None:
+            file.unlink()
+        else:
+            os.truncate(file, cut)
+        publish(temporary, *others)
+
+    monkeypatch.setattr(checkpoint, "_publish", elsewhere)
+    with pytest.raises(SaveError, match=r"must be one folder for all machines.*distcp"):
+        save(tmp_path, 1, 0)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_one_that_does_not_fit_is_an_error_with_a_remedy(tmp_path: Path) -> None:
+    """torch raises a BaseException, which passes by whoever tells errors."""
+    path = save(tmp_path, 1, 0)
+    wider = RUN.model_copy(update={"model": RUN.model.model_copy(update={"ffn": 32})})
+    model = build_model(wider, 20, ONE)
+    with pytest.raises(LoadError, match=r"step-00000001 cannot be loaded: .*--fresh starts over"):
+        checkpoint.load(path, model, make_optimizer(model, wider), ONE)
 
 
 def test_any_number_of_processes_loads_it(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from tiny_run import losses, train
 from tiny_run_jobs import ONE, pair
 
-from trainer import checkpoint, saved
+from trainer import checkpoint, saved, saving
 from trainer.saved import Copy, superfluous
 from trainer.saving import SaveError, Saver
 from trainer.settings import Checkpoint
@@ -75,6 +76,38 @@ def test_a_slow_save_leaves_out_the_next_and_the_last_waits(
     one.finish()
     one.close()
     assert [path.name for path in saved.newest_first(tmp_path)] == [saved.name(3), saved.name(1)]
+
+
+def test_one_that_hangs_ends_neither_wait_nor_the_one_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last of a run does not overwrite the copy that the hanging one still has to write."""
+    gate, write = threading.Event(), checkpoint.write
+
+    def slow(*arguments: Any) -> Path:
+        assert gate.wait(60)
+        return write(*arguments)
+
+    monkeypatch.setattr(checkpoint, "write", slow)
+    monkeypatch.setattr(saving, "LAST_SECONDS", 0.1)
+    told = Told()
+    one = saver(tmp_path, told, **{"async": True})
+    model, optimizer = pair(0)
+    expected = {name: value.clone() for name, value in model.state_dict().items()}
+    one.save(model, optimizer, {"step": 1, "data": {}})
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.zero_()
+    one.save(model, optimizer, {"step": 2, "data": {}}, last=True)
+    with pytest.raises(SaveError, match="step-00000001 could not be written: it is still being"):
+        one.finish()
+    one.close()
+    assert told[1].startswith("step 2: no checkpoint, that of step 1 is still being written")
+    gate.set()
+    while saved.newest(tmp_path) is None:
+        time.sleep(0.05)
+    checkpoint.load(tmp_path / saved.name(1), model, optimizer, ONE)
+    assert all(torch.equal(value, expected[n]) for n, value in model.state_dict().items())
 
 
 @pytest.mark.parametrize("background", [False, True])
