@@ -21,20 +21,23 @@ from torch.distributed.tensor import DTensor
 
 from mixtures.loader import Batch
 from trainer import cli, loop
+from trainer.evaluate import score_rows
+from trainer.items import Row
 from trainer.loop import build_model
+from trainer.objectives import CAUSAL, Objective
 from trainer.optim import make_optimizer
 from trainer.parallel.layout import Layout, check_fit, make_layout
 from trainer.parallel.norm import clip_gradients
 from trainer.parallel.world import World, join_world, make_mesh, share, wait_for_all
 from trainer.settings import RunSettings
-from trainer.step import backward
+from trainer.step import backward, precision
 
 LENGTH, VOCABULARY, WINDOWS, STEPS = 32, 48, 7, 3  # 7 windows: none of 2 or 4 ranks has as many
 SHAPE = {"width": 32, "depth": 4, "heads": 4, "kv_heads": 4, "ffn": 64}
 Case = dict[str, Any]  # changes to RUN
 RUN: Case = {
     "mixture": "m.yaml", "model": SHAPE, "tokens": "1k", "precision": "fp64", "threads": 1,
-    "micro_batch": 2, "grad_clip": 0.5, "learning_rate": 0.01,
+    "micro_batch": 2, "grad_clip": 0.5, "learning_rate": 0.01, "z_loss": 0.01,
 }  # fmt: skip
 
 
@@ -56,8 +59,18 @@ def windows(step: int) -> Batch:
     return Batch(tokens, lambda: (documents, ()))
 
 
+def texts() -> list[Row]:
+    """Held-out rows of 2 to 33 tokens, of 3 owners, some with a beginning that is not scored."""
+    rng = np.random.default_rng(9)
+    lengths = [2, 33, 7, 12, 30]
+    return [
+        Row(n % 3, rng.integers(0, VOCABULARY, length), 1 + n % 2)
+        for n, length in enumerate(lengths)
+    ]
+
+
 def train(run: RunSettings, world: World) -> dict[str, Any]:
-    """Losses, norms, and the parameters that this rank holds, whole."""
+    """Losses, norms, and the parameters that this rank holds, whole; nats of `texts`."""
     model = build_model(run, VOCABULARY, world)
     optimizer = make_optimizer(model, run)
     losses, norms = [], []
@@ -68,14 +81,22 @@ def train(run: RunSettings, world: World) -> dict[str, Any]:
         found = batch.documents[part], ()
         mine = Batch(batch.tokens[part], lambda found=found: found)
         optimizer.zero_grad()
-        losses.append(backward(model, mine, most, run, world, step * WINDOWS + first))
+        begin = step * WINDOWS + first
+        losses += backward(model, mine, most, run, world, begin, objective_of(run))
         norms.append(clip_gradients(model, run.grad_clip, world).item())
         optimizer.step()
+    with precision(run, world):
+        nats = score_rows(model, texts(), 3, 2 * LENGTH, world)
     whole = {
         name: p.full_tensor() if isinstance(p, DTensor) else p
         for name, p in model.state_dict().items()
     }
-    return {"losses": losses, "norms": norms, "parameters": whole}
+    return {"losses": losses, "norms": norms, "parameters": whole, "nats": nats.tolist()}
+
+
+def objective_of(run: RunSettings) -> Objective:
+    shares = run.objective.prefix_lm
+    return CAUSAL if shares is None else Objective(prefix=(0.2, 0.8))
 
 
 def rank_of_matrix(rank: int, size: int, folder: Path, cases: Sequence[tuple[str, Case]]) -> None:

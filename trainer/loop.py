@@ -246,16 +246,17 @@ def _step(job: Job, step: Step, batch: Batch, total_tokens: int) -> dict[str, fl
         numbers = job.loader.places(begin, len(batch.tokens)).source
         sources = [job.plan.sources[number].name for number in numbers]
     with enough_memory(run, world):
-        loss = backward(job.model, batch, most, run, world, begin, job.objective, sources)
+        loss, z_loss = backward(job.model, batch, most, run, world, begin, job.objective, sources)
     norm = clip_gradients(job.model, run.grad_clip, world).item()
-    if not math.isfinite(loss) or not math.isfinite(norm):
-        raise TrainingError(_not_finite(job, step, loss, norm))
+    if not math.isfinite(loss + z_loss) or not math.isfinite(norm):
+        raise TrainingError(_not_finite(job, step, loss + z_loss, norm))
     middle = (step.tokens_before + step.tokens) / 2
     rate = learning_rate(run.schedule, run.learning_rate, middle, total_tokens, run.branch)
     for group in job.optimizer.param_groups:
         group["lr"] = rate * group.get(RATE_FACTOR, 1.0)
     job.optimizer.step()
-    return {"loss": loss, "learning_rate": rate, "gradient_norm": norm}
+    shown = {"z_loss": z_loss} if run.z_loss else {}
+    return {"loss": loss, **shown, "learning_rate": rate, "gradient_norm": norm}
 
 
 def _not_finite(job: Job, step: Step, loss: float, norm: float) -> str:

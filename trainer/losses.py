@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.distributed.tensor import DTensor
 from torch.nn import functional as F
 
 IGNORED = -100  # a label that no loss counts
@@ -24,15 +25,19 @@ TINY = 1e-30  # below it the logarithm of a probability is not to be trusted
 def output_losses(x_BTD: Tensor, weight_VD: Tensor, labels_BT: Tensor, z_weight: float) -> Tensor:
     """Nats of each target [B, T], fp32 at least; 0 where the label is IGNORED.
 
-    Plus z_weight x (log of the sum of exp(logits))^2, which keeps logits from drifting (PaLM
-    2204.02311, section 5: 1e-4).
+    With a z_weight [2, B, T]: behind them z_weight x (log of the sum of exp(logits))^2, which keeps
+    logits from drifting (PaLM 2204.02311, section 5: 1e-4). What is to be learnt is the sum.
     """
     plain = x_BTD.is_cuda or torch.compiler.is_compiling() or torch.is_autocast_enabled("cpu")
     if plain or type(weight_VD) not in (Tensor, nn.Parameter):
         return losses_of(output_logits(x_BTD, weight_VD), labels_BT, z_weight)
     chunked: Any = _Chunked.apply
-    losses_N: Tensor = chunked(x_BTD.flatten(0, 1), weight_VD, labels_BT.flatten(), z_weight)
-    return losses_N.view(labels_BT.shape).clone()  # FSDP wants no view of a model
+    losses_N: Tensor
+    z_N: Tensor
+    losses_N, z_N = chunked(x_BTD.flatten(0, 1), weight_VD, labels_BT.flatten(), z_weight)
+    if not z_weight:
+        return losses_N.view(labels_BT.shape).clone()  # FSDP wants no view of a model
+    return torch.stack([each.view(labels_BT.shape) for each in (losses_N - z_N, z_N)])
 
 
 def output_logits(x_BTD: Tensor, weight_VD: Tensor) -> Tensor:
@@ -55,22 +60,37 @@ def losses_of(logits_BTV: Tensor, labels_BT: Tensor, z_weight: float) -> Tensor:
     losses_BT = losses_N.view(labels_BT.shape).clone()
     if not z_weight:
         return losses_BT
-    log_sum_BT = logits_BTV.logsumexp(-1).masked_fill(labels_BT == IGNORED, 0.0)
-    return losses_BT + z_weight * log_sum_BT**2
+    if isinstance(losses_BT, DTensor):
+        losses_BT = losses_BT.full_tensor()
+    log_sum_BT = _log_sum(logits_BTV).masked_fill(labels_BT == IGNORED, 0.0)
+    return torch.stack([losses_BT, z_weight * log_sum_BT**2])
+
+
+def _log_sum(logits_BTV: Tensor) -> Tensor:
+    """Logarithm of the sum of exp, [B, T]; where each rank has a share of the vocabulary without
+    bringing these together, as DTensor's own logsumexp does."""
+    if not isinstance(logits_BTV, DTensor):
+        return logits_BTV.logsumexp(-1)
+    largest_BT1 = logits_BTV.detach().amax(-1, keepdim=True)
+    sum_BT1 = (logits_BTV - largest_BT1).exp().sum(-1, keepdim=True)
+    divided_BT1: Any = sum_BT1.log() + largest_BT1
+    log_sum_BT: Tensor = divided_BT1.full_tensor()[..., 0]
+    return log_sum_BT
 
 
 class _Chunked(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any, x_ND: Tensor, weight_VD: Tensor, labels_N: Tensor, z_weight: float
-    ) -> Tensor:
+    ) -> tuple[Tensor, Tensor]:
         wanted = any(ctx.needs_input_grad)
-        losses_N, dx_ND, dweight_VD = _in_chunks(
+        losses_N, z_N, dx_ND, dweight_VD = _in_chunks(
             x_ND, weight_VD, labels_N, z_weight, None, gradient=wanted
         )
         ctx.save_for_backward(x_ND, weight_VD, labels_N, dx_ND, dweight_VD)
         ctx.z_weight = z_weight
-        return losses_N
+        ctx.mark_non_differentiable(z_N)  # it is part of the losses
+        return losses_N, z_N
 
     @staticmethod
     def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor | None, Tensor | None, None, None]:
@@ -78,7 +98,7 @@ class _Chunked(torch.autograd.Function):
         scale_N = upstream[0]
         counted = scale_N[labels_N != IGNORED]
         if len(counted) and not bool((counted == counted[0]).all()):
-            _, dx_ND, dweight_VD = _in_chunks(
+            _, _, dx_ND, dweight_VD = _in_chunks(
                 x_ND, weight_VD, labels_N, ctx.z_weight, scale_N, gradient=True
             )
             return dx_ND, dweight_VD, None, None
@@ -94,9 +114,9 @@ def _in_chunks(
     scale_N: Tensor | None,
     *,
     gradient: bool,
-) -> tuple[Tensor, Tensor | None, Tensor | None]:
-    """Losses, and the gradients of the sum of `scale_N` x losses."""
-    losses_N = x_ND.new_zeros(len(x_ND))
+) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
+    """Losses, what of them is z-loss, and the gradients of the sum of `scale_N` x losses."""
+    losses_N, z_N = x_ND.new_zeros(len(x_ND)), x_ND.new_zeros(len(x_ND))
     dx_ND = torch.zeros_like(x_ND) if gradient else None
     dweight_VD = torch.zeros_like(weight_VD) if gradient else None
     counted = (labels_N != IGNORED).nonzero()[:, 0]
@@ -109,7 +129,8 @@ def _in_chunks(
         log_sums = label_logits - label_chances.log()
         if (label_chances < TINY).any():
             log_sums = logits.logsumexp(-1, keepdim=True)
-        losses_N[rows] = (log_sums - label_logits + z_weight * log_sums**2)[:, 0]
+        z_N[rows] = z_weight * log_sums[:, 0] ** 2
+        losses_N[rows] = (log_sums - label_logits)[:, 0] + z_N[rows]
         if dx_ND is None or dweight_VD is None:
             continue
         if z_weight:
@@ -119,4 +140,4 @@ def _in_chunks(
             chances *= scale_N[rows, None]
         dx_ND[rows] = chances @ weight_VD
         dweight_VD.addmm_(chances.T, x)
-    return losses_N, dx_ND, dweight_VD
+    return losses_N, z_N, dx_ND, dweight_VD

@@ -40,8 +40,10 @@ class Mirror:
         self._folder, self._place, self._keep, self._tell = folder, place, keep, tell
         self._held: str | None = None
         self._failures = 0
-        self._due, self._idle, self._closed = threading.Event(), threading.Event(), False
-        self._idle.set()
+        self._asked, self._done = 1, 0  # the first: what an earlier process of the run left behind
+        self._new: set[str] = set()  # published anew: what the mirror has of these is outdated
+        self._due, self._closed = threading.Event(), False
+        self._due.set()
         self._thread = threading.Thread(target=self._run, name="mirror", daemon=True)
         self._thread.start()
 
@@ -51,18 +53,18 @@ class Mirror:
         held = self._held
         return (held,) if held else ()
 
-    def wake(self) -> None:
+    def wake(self, name: str) -> None:
         """Say that a checkpoint was published."""
-        self._idle.clear()
+        self._new.add(name)
+        self._asked += 1
         self._due.set()
 
     def finish(self, seconds: float = LAST_SECONDS) -> None:
         """Wait for what is to be copied, but not for ever, and not after a try that failed."""
-        if self._idle.is_set():
-            return
         failures, end = self._failures, time.monotonic() + seconds
         self._due.set()
-        while not self._idle.wait(POLL_SECONDS):
+        while self._done < self._asked:
+            time.sleep(POLL_SECONDS)
             if self._failures > failures or time.monotonic() > end:
                 self._tell(
                     f"{self._place} has no copy of the last checkpoint; copy "
@@ -82,15 +84,14 @@ class Mirror:
             if self._closed:
                 return
             self._due.clear()
+            asked = self._asked
             try:
                 self._copy()
-                failed = False
+                self._done, failed = asked, False
             except Exception as error:
                 self._tell(f"{self._place}: no copy of a checkpoint: {error}; tried again later")
                 failed = True
                 self._failures += 1
-            if not failed and not self._due.is_set():
-                self._idle.set()
 
     def _copy(self) -> None:
         """Bring the mirror up to date, then delete there what may go."""
@@ -100,8 +101,12 @@ class Mirror:
                 return
             self._held = path.name
             try:
-                if path.name not in there and saved.damage(path) is None:
+                new = path.name in self._new
+                if (new or path.name not in there) and saved.damage(path) is None:
+                    if new and path.name in there:
+                        remove(self._place, path.name)
                     send(path, self._place)
+                    self._new.discard(path.name)
             except FileNotFoundError:
                 if path.exists():
                     raise
@@ -110,7 +115,7 @@ class Mirror:
         for name in RECORDS:
             if (self._folder / name).exists():
                 objects.upload(self._folder / name, f"{self._place}/{name}")
-        remove_old(self._place, self._keep)
+        remove_old(self._place, self._keep, saved.latest(self._folder / "checkpoints"))
 
 
 def place_of(mirror: str, folder: Path) -> str:
@@ -154,13 +159,14 @@ def fetch(place: str, name: str, folder: Path) -> str | None:
     return None
 
 
-def remove_old(place: str, keep: int) -> None:
-    """Delete there what may go, as in the folder of the run."""
+def remove_old(place: str, keep: int, newest: str | None) -> None:
+    """Delete there what may go, as in the folder of the run; not what `latest` names there: a later
+    one, of which the run knows that it is damaged, looks as good."""
     copies = []
     for name in names(place):
         found = json.loads(objects.read(f"{place}/{name}/{saved.MANIFEST}"))
         copies.append(saved.Copy(name, True, found.get("permanent", False)))
-    for name in saved.superfluous(copies, keep):
+    for name in saved.superfluous(copies, keep, [newest] if newest else []):
         remove(place, name)
 
 

@@ -211,7 +211,8 @@ def initialize(model: Decoder, seed: int) -> None:
 
 
 def token_losses(model: nn.Module, example: Example, z_weight: float = 0.0) -> Tensor:
-    """Cross-entropy in nats of each target [B, T], in fp32 at least; 0 where no target counts."""
+    """Cross-entropy in nats of each target [B, T], in fp32 at least; 0 where no target counts. With
+    a z_weight [2, B, T]: see output_losses."""
     more = {}
     if example.encoder_tokens_BE is not None:
         more = {"encoder": (example.encoder_tokens_BE, example.encoder_scope)}

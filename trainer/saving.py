@@ -146,7 +146,7 @@ class Saver:
         held = self._mirror.held if self._mirror else ()
         saved.remove_old(self._folder, self._settings.keep, held)
         if self._mirror:
-            self._mirror.wake()
+            self._mirror.wake(saved.name(record["step"]))
 
     def _settled(self, wait: bool) -> bool:
         """Whether no save is under way on any rank; tells of one that failed on any."""

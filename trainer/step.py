@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -22,9 +23,16 @@ from trainer.parallel import stages
 from trainer.parallel.apply import exchange_gradients
 from trainer.parallel.context import my_part
 from trainer.parallel.norm import local
-from trainer.parallel.stages import LossOf
+from trainer.parallel.stages import Forward
 from trainer.parallel.world import World, sum_over_ranks
 from trainer.settings import RunSettings
+
+
+class Loss(NamedTuple):
+    """Of a global batch; the gradient is that of the sum."""
+
+    nats: float  # per target
+    z_loss: float  # likewise; see losses.py
 
 
 def precision(run: RunSettings, world: World) -> AbstractContextManager[None]:
@@ -72,8 +80,8 @@ def backward(
     position: int,
     objective: Objective = CAUSAL,
     sources: Sequence[str] = (),
-) -> float:
-    """Add the gradient of the global batch; returns its loss in nats per target, z-loss included.
+) -> Loss:
+    """Add the gradient of the global batch; returns its loss.
 
     `batch` holds this rank's windows, from `position` of the run on; `most` is the largest number
     that any rank has; `sources`: of each window its own, where the objective asks.
@@ -88,25 +96,35 @@ def backward(
     # FSDP and DDP take the mean of gradients over ranks; what is wanted is their sum
     ranks = world.layout.data * world.layout.context
 
-    def loss_of(part: nn.Module, example: Example) -> Tensor:
+    drift = torch.zeros((), device=world.device, dtype=torch.float64)  # z-loss, as part of the loss
+
+    def forward(part: nn.Module, example: Example) -> Tensor:
         with precision(run, world):
-            return local(token_losses(part, example, run.z_loss)).sum() * ranks / num_targets
+            if not part.last:
+                stream: Tensor = part(example.inputs_BT, example.scope)
+                return stream
+            losses = local(token_losses(part, example, run.z_loss))
+            if run.z_loss:
+                drift.add_(losses[1].detach().sum())
+            return losses.sum() * ranks / num_targets
 
     with divided_logits(world):
-        total = _backward(model, chunks, loss_of, run, world)
-    return (sum_over_ranks(total, world) / ranks).item()
+        total = _backward(model, chunks, forward, run, world)
+    total = sum_over_ranks(total, world) / ranks
+    z_loss = sum_over_ranks(drift, world) / num_targets
+    return Loss((total - z_loss).item(), z_loss.item())
 
 
 def _backward(
-    model: nn.Module, chunks: list[Example], loss_of: LossOf, run: RunSettings, world: World
+    model: nn.Module, chunks: list[Example], forward: Forward, run: RunSettings, world: World
 ) -> Tensor:
     """Add the gradients of this rank's micro-batches; returns what their losses sum to."""
     if world.layout.pipeline > 1:
-        return stages.backward(model, chunks, loss_of, run.parallel.schedule, world)
+        return stages.backward(model, chunks, forward, run.parallel.schedule, world)
     total = torch.zeros((), device=world.device, dtype=torch.float64)
     for number, example in enumerate(chunks, 1):
         exchange_gradients(model, number == len(chunks), world)
-        loss = loss_of(model, example)
+        loss = forward(model, example)
         torch.autograd.backward(loss)
         total += loss.detach()
     return total

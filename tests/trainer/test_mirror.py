@@ -87,6 +87,47 @@ def test_with_both_damaged_the_one_before_is_taken(
     assert losses(folder) == whole
 
 
+def test_the_copy_of_a_run_that_went_back_stays(
+    data: Path, run_yaml: Write, tmp_path: Path
+) -> None:
+    """Step 20 is damaged here and there, and looks good there: with `keep: 1` the mirror would
+    delete step 16, the only one that is good. What is made anew replaces what is there."""
+    path = run_yaml("a", checkpoint={**EVERY, "keep": 1, "mirror": "copies"})
+    folder = train(path).folder
+    place = str(tmp_path / "copies" / "a")
+    newest, part = tmp_path / "copies" / "a" / "step-00000020", "__0_0.distcp"
+    whole = (newest / part).read_bytes()
+    for copy in (folder / "checkpoints" / "step-00000020", newest):
+        (copy / part).write_bytes(b"x" * len(whole))
+    shutil.copytree(newest, folder / "checkpoints" / "step-00000016")
+    (folder / "checkpoints" / "latest").unlink()
+    (folder / "checkpoints" / "latest").symlink_to("step-00000016")
+    there = folder / "checkpoints" / "step-00000016"
+    manifest = json.loads((there / "manifest.json").read_text())
+    (there / part).write_bytes(whole)
+    (there / "manifest.json").write_text(json.dumps(manifest))
+    copier = mirror.Mirror(folder, place, 1, print)
+    copier.finish()
+    assert mirror.names(place) == ["step-00000020", "step-00000016"]
+    (folder / "checkpoints" / "step-00000020" / part).write_bytes(whole)  # made anew
+    copier.wake("step-00000020")
+    copier.finish()
+    copier.close()
+    assert (newest / part).read_bytes() == whole
+
+
+def test_what_a_killed_run_left_behind_is_copied(
+    data: Path, run_yaml: Write, tmp_path: Path
+) -> None:
+    path = run_yaml("a", checkpoint={**EVERY, "mirror": "copies"})
+    train(path)
+    shutil.rmtree(tmp_path / "copies")  # killed before the last checkpoint was copied
+    unfinish(tmp_path / "runs" / "a")
+    train(path)
+    there = mirror.names(str(tmp_path / "copies" / "a"))
+    assert there == ["step-00000020", "step-00000016"]
+
+
 def test_a_mirror_that_fails_stops_nothing(
     data: Path, run_yaml: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -103,7 +144,6 @@ def test_a_mirror_that_fails_stops_nothing(
     assert json.loads((folder / "run.json").read_text())["status"] == "finished"
     assert mirror.names("memory://copies/a") == []
     copier = mirror.Mirror(folder, "memory://copies/a", 2, print)  # as the next run has it
-    copier.wake()
     copier.finish()
     copier.close()
     assert mirror.names("memory://copies/a") == ["step-00000020", "step-00000016"]

@@ -70,6 +70,9 @@ def divide_layers(model: Decoder, layers: list[Layer], mesh: DeviceMesh) -> None
         "ffn.up": ColwiseParallel(),
         "ffn.output": RowwiseParallel(output_layouts=Shard(1)),
     }
+    if model.shape.qk_norm:  # [B, H, T, K], by heads: the gradient of its weight is of all heads
+        by_heads = SequenceParallel(sequence_dim=1, use_local_output=True)
+        plan |= {"attention.query_norm": by_heads, "attention.key_norm": by_heads}
     for layer in layers:
         parallelize_module(layer, mesh, plan)
     if not model.last:

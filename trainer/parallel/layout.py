@@ -93,7 +93,6 @@ def check_fit(run: RunSettings, layout: Layout, sequence_length: int) -> None:
     ):
         _divides(name, value, axis, size)
     for name, given, axes in (
-        ("qk_norm", model.qk_norm, ("tensor",)),  # its gradient would miss the heads of others
         ("encoder_depth", model.encoder_depth > 0, ("pipeline", "context", "tensor")),
         ("objective", run.objective.grows, ("pipeline", "context", "tensor")),  # not of one length
     ):

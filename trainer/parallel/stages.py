@@ -30,6 +30,7 @@ from trainer.parallel.world import World
 from trainer.settings import RunSettings
 
 LossOf = Callable[[nn.Module, Example], Tensor]  # (last stage, micro-batch) -> what is summed
+Forward = Callable[[nn.Module, Example], Tensor]  # (stage, micro-batch) -> stream, or that sum
 SCHEDULES = {"gpipe": ScheduleGPipe, "1f1b": Schedule1F1B, "interleaved": ScheduleInterleaved1F1B}
 
 
@@ -66,22 +67,19 @@ def held_layers(run: RunSettings, depth: int, world: World) -> list[range]:
 class _Numbered(nn.Module):
     """A stage that looks up its micro-batch by number; the last one returns the summed loss."""
 
-    def __init__(self, part: Decoder, examples: Sequence[Example], loss_of: LossOf) -> None:
+    def __init__(self, part: Decoder, examples: Sequence[Example], run: Forward) -> None:
         super().__init__()
-        self.part, self.examples, self.loss_of = part, examples, loss_of
+        self.part, self.examples, self.run = part, examples, run
 
     def forward(self, *received: Tensor, number: Tensor) -> Tensor:
         example = self.examples[int(number)]
         if received:
             example = replace(example, inputs_BT=received[0])
-        if self.part.last:
-            return self.loss_of(self.part, example)
-        output: Tensor = self.part(example.inputs_BT, example.scope)
-        return output
+        return self.run(self.part, example)
 
 
 def backward(
-    model: nn.Module, examples: Sequence[Example], loss_of: LossOf, schedule: str, world: World
+    model: nn.Module, examples: Sequence[Example], run: Forward, schedule: str, world: World
 ) -> Tensor:
     """Add the gradients of all micro-batches, which are of one size; returns their summed loss,
     which is 0 but on the last stage."""
@@ -90,7 +88,7 @@ def backward(
     loss = torch.zeros((), dtype=between.dtype, device=world.device, requires_grad=True)
     stages = [
         PipelineStage(
-            _Numbered(part, examples, loss_of),
+            _Numbered(part, examples, run),
             world.place.pipeline + world.layout.pipeline * turn,
             world.layout.pipeline * len(parts),
             world.device,
