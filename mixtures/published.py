@@ -16,6 +16,7 @@ A machine without the corpus trains on it: `mixture: PLACE` in run.yaml.
 from __future__ import annotations
 
 import io
+import re
 import tempfile
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -93,6 +94,7 @@ def open_plan(place: str | Path, tokens: int | None = None) -> Plan:
     base, found = _read(place)
     del found[TEXTS]
     plan = plan_from_dict(found)
+    _require_inside(plan, base)
     sources = tuple(replace(s, folder=f"{base}/{s.folder}") for s in plan.sources)
     plan = replace(plan, sources=sources, tokenizer_file=f"{base}/{plan.tokenizer_file}")
     return plan if tokens is None else _beginning(plan, tokens, base)
@@ -146,6 +148,18 @@ def _read(place: str | Path) -> tuple[str, dict[str, Any]]:
             f"--publish {base}` writes it"
         )
     return base, {TEXTS: None} | found
+
+
+def _require_inside(plan: Plan, place: str) -> None:
+    """Refuse a plan, which may be anybody's, that names files elsewhere than `publish` does."""
+    names = [plan.tokenizer, *(source.selection for source in plan.sources)]
+    folders = [(source.folder, _folder(source.selection)) for source in plan.sources]
+    for named, right in [(plan.tokenizer_file, TOKENIZER), *folders]:
+        if named != right or not all(re.fullmatch("[0-9a-f]+", str(name)) for name in names):
+            raise ConfigError(
+                f"{place}/{PLAN} names {named!r}, where a published plan has {right!r}; "
+                f"{PUBLISH} writes it as it should be"
+            )
 
 
 def _beginning(plan: Plan, tokens: int, place: str) -> Plan:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -44,11 +45,23 @@ class CacheFull(ValueError):
 
 @dataclass(frozen=True)
 class Shard:
-    """A file on a store, as a manifest names it."""
+    """A file on a store, as a manifest names it.
+
+    Raises:
+        ValueError: what it names is no size and hash; files of the cache are named by them, and a
+            manifest may be anybody's.
+    """
 
     url: str
     num_bytes: int
     xxh3: str
+
+    def __post_init__(self) -> None:
+        if type(self.num_bytes) is not int or not re.fullmatch("[0-9a-f]{32}", str(self.xxh3)):
+            raise ValueError(
+                f"{self.url}: its manifest names {self.num_bytes!r} bytes and hash "
+                f"{self.xxh3!r}, which are no size and no hash; do not read what it is part of"
+            )
 
     @property
     def name(self) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 import xxhash
@@ -76,6 +77,16 @@ def test_what_is_held_stays_and_the_bound_holds(
     # this process can let go of something itself
     own = [second]
     assert cache.hold(shards[3], lambda: own.pop().release() is None if own else False) is not None
+
+
+@pytest.mark.parametrize(
+    ("num_bytes", "xxh3"),
+    [(5, "/../../victim"), ("5/../../victim", "0" * 32), (5, "../" * 10 + "a/b"), (5, None)],
+)
+def test_a_manifest_cannot_name_a_file_outside_of_the_cache(num_bytes: Any, xxh3: Any) -> None:
+    """Else one from the internet could remove any file: what is not whole is removed."""
+    with pytest.raises(ValueError, match="no size and no hash"):
+        Shard("https://example.org/plan/heldout.parquet", num_bytes, xxh3)
 
 
 def test_a_flipped_byte_here_is_found_and_the_shard_fetched_again(

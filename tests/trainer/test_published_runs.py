@@ -25,7 +25,7 @@ from mixtures.pieces import positions_of
 from mixtures.plan import Plan
 from mixtures.published import open_plan
 from pipeline.config import ConfigError
-from pipeline.files import read_json
+from pipeline.files import read_json, write_sealed
 from trainer import cli, commands, seen, skipped
 from trainer.ablation.study import load_study
 from trainer.record import RunResult
@@ -99,6 +99,19 @@ def test_what_is_published_names_its_held_out_text_and_no_place_of_this_machine(
     assert {"plan.json", "tokenizer.json", "heldout.parquet"} <= names
     assert str(made) not in (made / "plan" / "plan.json").read_text()
     assert all(len(source.windows) > 4 for source in open_plan(made / "plan").sources)
+
+
+@pytest.mark.parametrize("key", ["folder", "tokenizer_file", "selection"])
+def test_a_plan_that_names_files_elsewhere_is_refused(made: Path, tmp_path: Path, key: str) -> None:
+    found = read_json(made / "plan" / "plan.json")
+    del found["seal"]
+    of = found if key == "tokenizer_file" else found["sources"][0]
+    of[key] = "../../elsewhere"
+    if key == "selection":
+        of["folder"] = "packed/../../elsewhere"
+    write_sealed(tmp_path / "plan.json", found)
+    with pytest.raises(ConfigError, match=r"plan.json names '.*elsewhere'|where a published plan"):
+        open_plan(tmp_path)
 
 
 def test_a_machine_without_the_corpus_trains_and_is_scored_as_one_with_it(
