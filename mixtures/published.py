@@ -152,14 +152,16 @@ def _read(place: str | Path) -> tuple[str, dict[str, Any]]:
 
 def _require_inside(plan: Plan, place: str) -> None:
     """Refuse a plan, which may be anybody's, that names files elsewhere than `publish` does."""
-    names = [plan.tokenizer, *(source.selection for source in plan.sources)]
-    folders = [(source.folder, _folder(source.selection)) for source in plan.sources]
-    for named, right in [(plan.tokenizer_file, TOKENIZER), *folders]:
-        if named != right or not all(re.fullmatch("[0-9a-f]+", str(name)) for name in names):
-            raise ConfigError(
-                f"{place}/{PLAN} names {named!r}, where a published plan has {right!r}; "
-                f"{PUBLISH} writes it as it should be"
-            )
+    hashes = [plan.tokenizer, *(source.selection for source in plan.sources)]
+    names = [(plan.tokenizer_file, TOKENIZER)]
+    names += [(source.folder, _folder(source.selection)) for source in plan.sources]
+    wrong = [name for name in hashes if not re.fullmatch("[0-9a-f]+", str(name))]
+    wrong += [name for name, right in names if name != right]
+    if wrong:
+        raise ConfigError(
+            f"{place}/{PLAN} names {wrong[0]!r}, which is neither a hash nor a file of what is "
+            f"published by {PUBLISH}; do not read it, or publish it again"
+        )
 
 
 def _beginning(plan: Plan, tokens: int, place: str) -> Plan:

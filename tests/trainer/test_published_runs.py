@@ -110,7 +110,7 @@ def test_a_plan_that_names_files_elsewhere_is_refused(made: Path, tmp_path: Path
     if key == "selection":
         of["folder"] = "packed/../../elsewhere"
     write_sealed(tmp_path / "plan.json", found)
-    with pytest.raises(ConfigError, match=r"plan.json names '.*elsewhere'|where a published plan"):
+    with pytest.raises(ConfigError, match="plan.json names '../../elsewhere'"):
         open_plan(tmp_path)
 
 
