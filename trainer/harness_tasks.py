@@ -66,12 +66,13 @@ def load_harness_task(path: Path) -> Task:
     if split is None:
         raise ConfigError(f"{where}: neither `test_split` nor `validation_split` is given")
     documents = _documents(raw, split, path)
-    before = str(raw.get("description") or "") + _examples(raw, path)
+    examples = _examples(raw, path)
     delimiter = str(raw.get("target_delimiter", " "))
-    questions = [
-        _question(raw, document, kind, before, delimiter, f"{where}: document {number}", number)
-        for number, document in enumerate(documents)
-    ]
+    questions = []
+    for number, document in enumerate(documents):
+        here = f"{where}: document {number}"
+        before = str(_filled(raw.get("description") or "", document, here, "description"))
+        questions.append(_question(raw, document, kind, before + examples, delimiter, here, number))
     return checked_task(str(raw.get("task") or path.stem), questions, where)
 
 
@@ -80,12 +81,13 @@ def _question(
     where: str, number: int,
 ) -> Question:  # fmt: skip
     text = _filled(raw.get("doc_to_text", ""), document, where, "doc_to_text")
-    target = _filled(raw.get("doc_to_target", ""), document, where, "doc_to_target")
+    said = raw.get("doc_to_target", "")
+    target = said if isinstance(said, int) else _filled(said, document, where, "doc_to_target")
     if kind == "loglikelihood":
         return question_of(number, before + str(text), [str(target)], 0, where)
     choices = _choices(raw, document, where)
     if isinstance(target, str):
-        if target.isdigit():
+        if said not in document and target.isdecimal():  # a column "2" is the text of a choice
             target = int(target)
         elif target in choices:
             target = choices.index(target)
@@ -121,7 +123,7 @@ def _filled(template: Any, document: Document, where: str, key: str) -> Any:
         return document[template]
     try:
         return ENVIRONMENT.from_string(template).render(**document)
-    except TemplateError as error:
+    except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError) as error:
         columns = ", ".join(document)
         raise ConfigError(f"{where}: `{key}`: {error}; columns: {columns}") from None
 

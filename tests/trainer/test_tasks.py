@@ -124,6 +124,27 @@ def test_ways_to_give_choices(tmp_path: Path, choices: Any) -> None:
     assert [q.answer for q in task.questions] == [1, 1]
 
 
+@pytest.mark.parametrize(
+    ("target", "answers"), [("sum", [1, 0]), ("{{place}}", [2, 2]), (1, [1, 1])]
+)
+def test_a_column_of_digits_is_the_text_of_a_choice_and_a_template_its_number(
+    tmp_path: Path, target: str | int, answers: list[int]
+) -> None:
+    """As the harness has it: `doc_to_target: sum` of 1 + 1 is the choice "2", not the third."""
+    path = _harness(tmp_path, doc_to_choice=["1", "2", "4"], doc_to_target=target)
+    documents = [
+        {"question": "1+1?", "sum": "2", "place": 2},
+        {"question": "1*1?", "sum": "1", "place": 2},
+    ]
+    _file(tmp_path, *documents, name="data.jsonl")
+    assert [q.answer for q in load_task(path).questions] == answers
+
+
+def test_a_description_is_a_template(tmp_path: Path) -> None:
+    task = load_task(_harness(tmp_path, description="{{options[0]}}.\n"))
+    assert task.questions[0].context == "Rome.\nQ: Capital of France?\nA:"
+
+
 def test_loglikelihood_has_one_choice(tmp_path: Path) -> None:
     task = load_task(
         _harness(tmp_path, output_type="loglikelihood", doc_to_target="{{options[0]}}")
@@ -141,6 +162,7 @@ def test_loglikelihood_has_one_choice(tmp_path: Path) -> None:
         ({"gen_prefix": "A"}, "key `gen_prefix` is not understood here"),
         ({"doc_to_text": "{{quest}}"}, "'quest' is undefined; columns: question, options, answer"),
         ({"doc_to_text": "{{ ''.__class__.__mro__ }}"}, "unsafe"),
+        ({"doc_to_text": "{{ 1 / 0 }}"}, "`doc_to_text`: division by zero"),
         ({"doc_to_choice": "question"}, "gives no list of choices"),
         ({"doc_to_target": "options"}, "several right answers"),
         ({"num_fewshot": 2}, "random examples"),
