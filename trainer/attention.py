@@ -20,6 +20,8 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.nn.attention.flex_attention import BlockMask, create_block_mask, flex_attention
 
+from trainer.causal import causal_attention, is_short
+
 Mask = Tensor | BlockMask | None  # None: each looks at all before it
 Rule = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]  # window, head, query, key -> allowed
 
@@ -145,6 +147,8 @@ def attend(q_BHTK: Tensor, k_BGTK: Tensor, v_BGTK: Tensor, mask: Mask) -> Tensor
     if groups > 1:
         k_BGTK = k_BGTK.repeat_interleave(groups, dim=1)
         v_BGTK = v_BGTK.repeat_interleave(groups, dim=1)
+    if mask is None and is_short(q_BHTK):
+        return causal_attention(q_BHTK, k_BGTK, v_BGTK)
     return F.scaled_dot_product_attention(
         q_BHTK, k_BGTK, v_BGTK, attn_mask=mask, is_causal=mask is None
     )

@@ -120,15 +120,17 @@ def _in_chunks(
     dx_ND = torch.zeros_like(x_ND) if gradient else None
     dweight_VD = torch.zeros_like(weight_VD) if gradient else None
     counted = (labels_N != IGNORED).nonzero()[:, 0]
-    for rows in torch.split(counted, max(1, CHUNK // len(weight_VD))):
+    most = min(max(1, CHUNK // len(weight_VD)), len(counted))
+    buffer = x_ND.new_empty(most, len(weight_VD))  # one for all: it stays in the cache
+    for rows in torch.split(counted, max(1, most)):
         x, labels = x_ND[rows], labels_N[rows, None]
-        logits = x @ weight_VD.T
+        logits = torch.mm(x, weight_VD.T, out=buffer[: len(rows)])
         label_logits = logits.gather(1, labels)
-        chances = logits.softmax(-1)
+        chances = torch.softmax(logits, -1, out=logits)
         label_chances = chances.gather(1, labels)
         log_sums = label_logits - label_chances.log()
         if (label_chances < TINY).any():
-            log_sums = logits.logsumexp(-1, keepdim=True)
+            log_sums = (x @ weight_VD.T).logsumexp(-1, keepdim=True)
         z_N[rows] = z_weight * log_sums[:, 0] ** 2
         losses_N[rows] = (log_sums - label_logits)[:, 0] + z_N[rows]
         if dx_ND is None or dweight_VD is None:

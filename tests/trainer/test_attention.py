@@ -7,7 +7,9 @@ import os
 import pytest
 import torch
 from torch.nn.attention.flex_attention import create_mask, flex_attention
+from torch.nn.functional import scaled_dot_product_attention
 
+from trainer import causal
 from trainer.attention import (
     Scope,
     attend,
@@ -99,6 +101,30 @@ def test_one_document_is_attended_without_a_mask() -> None:
     assert make_mask(scope) is None
     fast = attend(q, k, v, make_mask(scope))
     torch.testing.assert_close(fast, attend(q, k, v, dense_mask(scope)), atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("length", [1, causal.STRETCH - 1, causal.STRETCH, 150])
+def test_short_windows_are_attended_as_torch_does_with_gradients(length: int) -> None:
+    """In fp64, for lengths within a stretch, on its border and over several."""
+    results = []
+    for function in (causal.causal_attention, _causal_of_torch):
+        q, k, v = (tensor[:, :2].double().requires_grad_() for tensor in _qkv(length))
+        output = function(q, k, v)
+        results.append([output, *torch.autograd.grad(output.sin().sum(), (q, k, v))])
+    for ours, torchs in zip(*results, strict=True):
+        torch.testing.assert_close(ours, torchs, atol=1e-13, rtol=0)
+
+
+def _causal_of_torch(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    return scaled_dot_product_attention(q, k, v, is_causal=True)
+
+
+def test_long_windows_and_short_numbers_are_left_to_torch() -> None:
+    """Kept weights grow with the square of the window; in bf16 sums would be rounded."""
+    q = torch.zeros(1, 1, causal.LONGEST + 1, 1)
+    assert not causal.is_short(q)
+    assert causal.is_short(q[:, :, 1:])
+    assert not causal.is_short(q[:, :, 1:].bfloat16())
 
 
 @pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
