@@ -120,7 +120,7 @@ class Saver:
         self, model: nn.Module, optimizer: torch.optim.Optimizer, record: dict[str, Any]
     ) -> None:
         self._step, self._failed = record["step"], None
-        state = checkpoint.state_of(model, optimizer)
+        state: Any = checkpoint.state_of(model, optimizer)
         if self._stager is not None:
             state = self._stager.stage(state)
         self._writing = Future()
