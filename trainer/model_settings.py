@@ -63,8 +63,11 @@ def spelled_out(value: object) -> object:
     shape: dict[str, object] = {}
     if like is not None:
         shape = asdict(_preset(str(like)))
-    elif "width" not in keys and isinstance(depth := keys.get("depth"), int) and depth >= 1:
-        shape = asdict(dial(depth))
+    elif "width" not in keys and "depth" in keys:
+        depth = keys[
+            "depth"
+        ]  # what is no depth is refused as such, not for keys that follow from it
+        shape = asdict(dial(depth if isinstance(depth, int) and depth >= 1 else 1))
     if kind == "mup":
         shape |= {"base_width": MUP_BASE.width, "base_depth": MUP_BASE.depth}
     elif kind not in (None, "standard"):

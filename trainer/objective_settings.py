@@ -32,6 +32,12 @@ class PrefixLM(Settings):
     least: Share = 0.0
     most: Share = 1.0
 
+    @model_validator(mode="after")
+    def _in_order(self) -> PrefixLM:
+        if self.least > self.most:
+            raise ValueError(f"least {self.least:g} is above most {self.most:g}; swap them")
+        return self
+
 
 class SpanCorruption(Settings):
     """T5 1910.10683, section 3.3.4: 15 % in spans of 3."""

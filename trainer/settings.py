@@ -24,6 +24,8 @@ from trainer.model_settings import Model, spelled_out
 from trainer.objective_settings import ObjectiveKeys, named
 from trainer.recipe import Branch, Optimizer, Ramp, Schedule, Tokens, by_kind
 
+Beta = Annotated[float, Field(ge=0, lt=1)]
+
 
 class Evaluate(Settings):
     """Bits per byte of the held-out sets."""
@@ -83,7 +85,7 @@ class RunSettings(Settings):
     micro_batch: int = Field(8, ge=1)  # windows of one forward pass of one process
     learning_rate: float = Field(3e-3, gt=0)  # peak
     weight_decay: float = Field(0.1, ge=0)  # on matrices only; decoupled (AdamW 1711.05101)
-    betas: tuple[float, float] = (0.9, 0.95)  # AdamW
+    betas: tuple[Beta, Beta] = (0.9, 0.95)  # AdamW
     optimizer: Annotated[Optimizer, BeforeValidator(by_kind)] = Optimizer()
     objective: Annotated[ObjectiveKeys, BeforeValidator(named)] = ObjectiveKeys()  # causal
     z_loss: float = Field(0.0, ge=0)  # holds logits near 0; PaLM 2204.02311, section 5: 1e-4
@@ -140,7 +142,7 @@ def load_run(path: str | Path, changes: dict[str, Any] | None = None) -> RunSett
     path = Path(path)
     base, changes = path.resolve().parent, changes or {}
     raw = _with_shape(read(path), path)
-    if "branch" in raw:
+    if "branch" in raw or any(key.split(".")[0] == "branch" for key in changes):
         from trainer import branch
 
         for key, value in changes.items():  # first: what a branch begins with follows from them
@@ -210,7 +212,7 @@ def _set(raw: dict[str, Any], key: str, value: Any) -> None:
     *parents, last = key.split(".")
     place = raw
     for parent in parents:
-        inner = place.setdefault(parent, {})
+        inner = place[parent] = {} if place.get(parent) is None else place[parent]
         if not isinstance(inner, dict):
             raise ConfigError(f"--set {key}: `{parent}` has no keys below it")
         place = inner

@@ -68,6 +68,11 @@ def test_changes_on_top(tmp_path: Path) -> None:
         load_run(path, {"sed": 3})
     with pytest.raises(ConfigError, match="`tokens` has no keys below it"):
         load_run(path, {"tokens.x": 3})
+    inner = load_run(path, {"objective.ul2.sentinels": "<{}>"})  # below a key that is not set
+    assert inner.objective.ul2 is not None
+    assert inner.objective.ul2.sentinels == "<{}>"
+    with pytest.raises(ConfigError, match="take `tokens` out"):  # as in a file
+        load_run(path, {"branch": {"from": "none", "at": "step-3", "decay": "1k"}})
 
 
 @pytest.mark.parametrize(
@@ -86,6 +91,12 @@ def test_changes_on_top(tmp_path: Path) -> None:
         (
             {"model": {"width": 32, "depth": 1, "heads": 4, "kv_heads": 3, "ffn": 8}},
             "key `model`: heads 4 must be a multiple of kv_heads 3; change one",
+        ),
+        ({"model": {"depth": 0}}, "key `model.depth`: expected 1 or more (value 0)"),
+        ({"betas": [0.9, 1.5]}, "key `betas.2nd`: expected less than 1.0 (value 1.5)"),
+        (
+            {"objective": {"prefix_lm": {"least": 0.8, "most": 0.2}}},
+            "key `objective.prefix_lm`: least 0.8 is above most 0.2; swap them",
         ),
         ({"learning_rte": 1}, "unknown key `learning_rte` (value 1); did you mean `learning_rate`"),
     ],
