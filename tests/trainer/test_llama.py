@@ -184,3 +184,9 @@ def test_a_stage_of_a_pipeline_reads_its_own(tmp_path: Path) -> None:
     expected = dict(whole.named_parameters())
     for name, parameter in stage.named_parameters():
         assert torch.equal(parameter, expected[name])
+
+
+@pytest.mark.parametrize(("key", "value"), [("encoder_depth", 2), ("window", 16)])
+def test_a_shape_that_transformers_has_not_is_refused(key: str, value: int) -> None:
+    with pytest.raises(ConfigError, match=f"key `model.{key}`: {value}: .* cannot be exported"):
+        config_of(replace(SHAPE, **{key: value}), VOCABULARY, 64, None, None)

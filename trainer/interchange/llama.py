@@ -58,6 +58,12 @@ def name_there(name: str) -> str:
 
 def family(shape: Shape) -> str:
     """The `model_type` of transformers that computes what a Decoder of this shape does."""
+    for key, value in (("encoder_depth", shape.encoder_depth), ("window", shape.window)):
+        if value:
+            raise ConfigError(
+                f"key `model.{key}`: {value}: no Llama or Qwen of transformers has it; the model "
+                "is read by assay alone, it cannot be exported"
+            )
     if shape.qk_norm and shape.qkv_bias:
         raise ConfigError(
             "`model`: no model of transformers has both qk_norm and qkv_bias; drop one to export"
