@@ -187,6 +187,6 @@ def test_a_stage_of_a_pipeline_reads_its_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("key", "value"), [("encoder_depth", 2), ("window", 16)])
-def test_a_shape_that_transformers_has_not_is_refused(key: str, value: int) -> None:
+def test_a_shape_that_transformers_has_not_is_refused(key: str, value: Any) -> None:
     with pytest.raises(ConfigError, match=f"key `model.{key}`: {value}: .* cannot be exported"):
         config_of(replace(SHAPE, **{key: value}), VOCABULARY, 64, None, None)

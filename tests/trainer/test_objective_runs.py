@@ -29,7 +29,7 @@ def test_a_run_learns(
     """What is foretold from no context at all costs the entropy of the tokens, 5.51 nats; the rule
     of tiny_run.make_data is in the context alone. 72 steps were seen to reach 2.4 to 4.4."""
     model = {**tiny_run.RUN["model"], **changes.get("model", {})}
-    keys = {"tokens": 3 * tiny_run.WINDOWS * tiny_run.LENGTH, "learning_rate": 0.03}
+    keys: dict[str, Any] = {"tokens": 3 * tiny_run.WINDOWS * tiny_run.LENGTH, "learning_rate": 0.03}
     keys |= {"evaluate": {}, "checkpoint": {}, "output": "run"}
     path = tmp_path / "run.yaml"
     path.write_text(json.dumps({**tiny_run.RUN, **keys, **changes, "model": model}))
