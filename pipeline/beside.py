@@ -64,7 +64,7 @@ def _save(root: Path, file: str, encoder: Encoder) -> Engine:
     folder = root / "tokens" / encoder.hash
     files, texts = save(encoder, folder), list(_sample(root))
     why = forks.apart(functools.partial(why_slow, folder / "tokenizer.json", texts))()
-    engine = engine_of(why)
+    engine = engine_of(encoder, why)
     chosen = {
         "engine": engine,
         "why": why,

@@ -10,17 +10,21 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pipeline.encoder import Encoder
+from pipeline.sentencepiece_engine import SENTENCEPIECE
 from pipeline.tokenizer import choose_engine
 from pipeline.tokenizer_engines import Engine, loaded
 
 
-def engine_of(why: str) -> Engine:
+def engine_of(encoder: Encoder, why: str) -> Engine:
+    if encoder.engine == SENTENCEPIECE:
+        return SENTENCEPIECE
     return "tokenizers" if why else "fastokens"
 
 
 def why_slow(tokenizer_json: Path, sample: Sequence[str]) -> str:
     """Why the fast engine is not right for a tokenizer on texts like the sample; "": it is."""
-    if choose_engine(tokenizer_json, sample) == "fastokens":
+    if choose_engine(tokenizer_json, sample) != "tokenizers":
         return ""
     try:
         loaded("fastokens", tokenizer_json.read_bytes())

@@ -62,7 +62,7 @@ def plan_job(
         found = forks.apart(try_engines)
         meanwhile()
         chosen = {
-            "engine": engine_of(why := found()),
+            "engine": engine_of(encoder, why := found()),
             "why": why,
             "documents": len(sample),
             "sampled": sampled,

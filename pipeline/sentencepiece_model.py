@@ -1,9 +1,9 @@
 """A SentencePiece model as a tokenizer.json.
 
 It becomes its normalizer, a split at spaces where no piece goes across one, and
-a Unigram or BPE. Control pieces are never made of text. Where two ways to cut a text are equally
-likely (a run of spaces; a Unigram's sums, of 32 bits in sentencepiece) `tokenizers` may take the
-other one: in 1 of 70 documents with the BPE of Mistral, 1 of 270 with a Unigram.
+a Unigram or BPE. Control pieces are never made of text. This is what decodes, and what other
+libraries get; ids are those of the model itself, which stands in it (sentencepiece_engine.py):
+`tokenizers` has others in 1 of 70 documents with the BPE of Mistral, 1 of 270 with a Unigram.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pipeline.config import ConfigError
+from pipeline.sentencepiece_engine import KEY
 from pipeline.tokenizer_engines import is_control_name
 from pipeline.tokenizer_parts import added, bpe, sequence
 
@@ -82,7 +83,8 @@ def of_pieces(content: bytes, place: str) -> dict[str, Any]:
             {"type": "ByteFallback"},
             {"type": "Fuse"},
             *([{"type": "Strip", "content": " ", "start": 1, "stop": 0}] if prefixed else []),
-        ),
+        )
+        | {KEY: base64.b64encode(_without_own(content)).decode()},
         "model": _unigram(model) if kind == UNIGRAM else _merged(model),
     }
 
@@ -144,6 +146,16 @@ def _parsed(content: bytes) -> _Model:
         elif number == 3:
             model.normalizer = dict(_fields(value))
     return model
+
+
+def _without_own(content: bytes) -> bytes:
+    """The model with pieces defined by hand as control pieces, which no text makes. The type is
+    written last, a byte (sentencepiece_model.proto: field 3)."""
+    own, control = bytes([3 << 3, USER_DEFINED]), bytes([3 << 3, CONTROL])
+    for number, piece in _fields(content):
+        if number == 1 and piece.endswith(own):
+            content = content.replace(piece, piece.removesuffix(own) + control)
+    return content
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, Any]]:

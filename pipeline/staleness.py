@@ -25,9 +25,11 @@ from pipeline.files import file_hash, hash_once, read_json
 from pipeline.fingerprint import code, fingerprint, versions
 from pipeline.groups import editors, groups
 from pipeline.readers.formats import READERS, format_of, packages_of
+from pipeline.sentencepiece_engine import SENTENCEPIECE
 from pipeline.settings import CorpusSettings
 from pipeline.shards import Shard
 from pipeline.stages import JOINS, Job, is_text_stage
+from pipeline.tokenizer_engines import Engine
 from pipeline.transforms import heldout, heldout_index
 
 FILTERS = Path(__file__).resolve().parent.parent / "filters"
@@ -45,7 +47,7 @@ def make_job(
     added = added_tokenizers.listed(root, encoder.hash)
     own: dict[str, tuple[str, Any]] = {
         "ingest": ("ingest", [settings.hard, settings.extractor, id_bound, versions(written)]),
-        "tokens": ("tokenize", _encoding(encoder.hash)),
+        "tokens": ("tokenize", _encoding(encoder.hash, encoder.engine)),
         "signatures": ("near", _signing(settings.near)),
         "forest": ("near_join", near["threshold"]),
         "components": ("near_join", []),
@@ -101,7 +103,9 @@ def make_job(
         own[f"edits/{name}"] = ("edit", _finder(edited))
     prints = tuple((stage, _own(stage, *parts)) for stage, parts in own.items())
     # As of the first, so that whichever of them becomes it keeps its tokens.
-    prints += tuple((a.stage, _own("tokens", "tokenize", _encoding(a.hash))) for a in added)
+    prints += tuple(
+        (a.stage, _own("tokens", "tokenize", _encoding(a.hash, a.engine))) for a in added
+    )
     prints += tuple(
         (f"ingest/{key}", fingerprint(versions(packages_of(key))))
         for key, reader in READERS.items()
@@ -130,8 +134,9 @@ def _own(stage: str, module: str, parts: Any) -> str:
     return fingerprint(stage, code(f"{TRANSFORMS}.{module}"), batches, parts)
 
 
-def _encoding(tokenizer_hash: str) -> list[Any]:
-    return [tokenizer_hash, code("pipeline.encoder"), versions(["tokenizers", "fastokens"])]
+def _encoding(tokenizer_hash: str, engine: Engine) -> list[Any]:
+    own = [SENTENCEPIECE] if engine == SENTENCEPIECE else ["tokenizers", "fastokens"]
+    return [tokenizer_hash, code("pipeline.encoder"), versions(own)]
 
 
 def signature_print(near: Near) -> str:

@@ -1,5 +1,5 @@
 """Texts to token ids: any tokenizer.json (others become one: tokenizer_files.py), an explicit
-BOS/EOS policy, one of two engines.
+BOS/EOS policy, one of two engines; SentencePiece models have an engine of their own.
 
 `tokenizers` is the reference; `fastokens` is 15 to 80 times as fast and is used where its ids
 agree on a sample of the corpus (`choose_engine`), so the engine is not part of the hash. The
@@ -21,6 +21,7 @@ import xxhash
 from pipeline.config import ConfigError
 from pipeline.encoder import Encoder
 from pipeline.files import file_hash, replacing, write_sealed
+from pipeline.sentencepiece_engine import SENTENCEPIECE, SentencePieceEncoder, model_of
 from pipeline.settings import Tokenizer
 from pipeline.tokenizer_engines import (
     ENGINES,
@@ -75,7 +76,15 @@ def read(data: bytes, path: str, settings: Tokenizer, engine: Engine = "tokenize
     bos_id = _token_id("bos", settings.bos, vocabulary, path)
     eos_id = _token_id("eos", eos, vocabulary, path)
     literals = [token["content"] for token in spec.get("added_tokens") or () if is_control(token)]
-    return Encoder(
+    made: type[Encoder] = Encoder
+    if model_of(spec):
+        if importlib.util.find_spec("sentencepiece") is None:
+            raise ConfigError(
+                f"key `tokenizer`: {path} is a SentencePiece model, and sentencepiece is not "
+                "installed; `pip install 'assay[sentencepiece]'`"
+            )
+        made, engine = SentencePieceEncoder, SENTENCEPIECE
+    return made(
         hash=name_of(spec, bos_id, eos_id),
         vocab_size=max(vocabulary.values()) + 1,
         bos_id=bos_id,
@@ -113,13 +122,16 @@ def find(file: str) -> Path:
 
 
 def choose_engine(tokenizer_json: str | Path | bytes, sample: Sequence[str]) -> Engine:
-    """fastokens where it gives the ids of `tokenizers` for every text of the sample.
+    """fastokens where it gives the ids of `tokenizers` for every text of the sample; sentencepiece
+    for its models.
 
     Control tokens spelled out are part of the check, whatever the sample holds.
     """
     given = tokenizer_json
     content = given if isinstance(given, bytes) else Path(given).read_bytes()
     spec = json.loads(content)
+    if model_of(spec):
+        return SENTENCEPIECE
     controls = [token["content"] for token in spec.get("added_tokens") or () if is_control(token)]
     texts = pa.array([*sample, *(f"a{control} 中{control}" for control in controls)], pa.string())
     try:

@@ -17,9 +17,10 @@ import tokenizers
 from pipeline.corpus import part_paths
 from pipeline.encoder import Encoder
 from pipeline.files import part_name
+from pipeline.sentencepiece_engine import loaded
 from pipeline.settings import Tokenizer
 from pipeline.tokenizer import choose_engine, load
-from pipeline.tokenizer_engines import controls_special, loaded
+from pipeline.tokenizer_engines import controls_special
 from pipeline.tokenizer_sample import Document, Lowest
 
 ALL = "all"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import importlib.util
 import itertools
 import json
 import struct
@@ -14,6 +15,7 @@ import pytest
 from pipeline import tokenizer as tok
 from pipeline.config import ConfigError
 from pipeline.settings import Tokenizer
+from pipeline.tokenizer_engines import ENGINES
 from pipeline.tokenizer_files import SPLITS, as_json
 
 WORDS = [b"he", b"ll", b"hell", b"lo", " 好".encode(), "好".encode()]
@@ -70,6 +72,12 @@ def encoded(content: bytes, texts: list[str], folder: Path, **settings: object) 
     return [ids[a:b].tolist() for a, b in itertools.pairwise(offsets)]
 
 
+def converted(content: bytes, texts: list[str]) -> list[list[int]]:
+    """Ids of the tokenizer.json alone, which other libraries get."""
+    ids, offsets = ENGINES["tokenizers"](json.loads(as_json(content, "file")))(pa.array(texts))
+    return [ids[a:b].tolist() for a, b in itertools.pairwise(offsets)]
+
+
 def test_ranks(tmp_path: Path) -> None:
     found = encoded(
         ranks(WORDS),
@@ -95,24 +103,61 @@ def test_the_hash_is_that_of_the_json_it_becomes(tmp_path: Path) -> None:
     assert tok.choose_engine(tmp_path / "kept/tokenizer.json", ["hello 12 好"]) == "fastokens"
 
 
-def test_unigram(tmp_path: Path) -> None:
-    texts = ["ab", "a b", "b", "é", "</s>", ""]
-    found = encoded(pieces(UNIGRAM, 1), texts, tmp_path, eos=None)
+MODELS = {
     # ▁ab: -5, better than ▁ a b: -11.5. A control piece is never made of text
-    assert found == [[5], [3, 4, 3, 6], [3, 6], [3, 0], [3, 7, 8, 9, 10], []]
+    "unigram": (
+        pieces(UNIGRAM, 1),
+        {
+            "ab": [5],
+            "a b": [3, 4, 3, 6],
+            "b": [3, 6],
+            "é": [3, 0],
+            "</s>": [3, 7, 8, 9, 10],
+            "": [],
+        },
+    ),
+    "collapsed": (pieces(UNIGRAM, 1, collapse=1), {"  a   ab ": [3, 4, 5]}),
+    "no prefix": (pieces(UNIGRAM, 1, prefix=0), {"ab  ab": [4, 6, 3, 5]}),
+    # ab first, then ▁ cannot join
+    "merged": (pieces(MERGED, 2), {"ab": [3, 6], "aa": [7, 4], "ba": [3, 5, 4]}),
+}
 
 
-def test_spaces_are_collapsed_where_the_model_says_so(tmp_path: Path) -> None:
-    found = encoded(pieces(UNIGRAM, 1, collapse=1), ["  a   ab "], tmp_path, eos=None)
-    assert found == [[3, 4, 5]]
-    kept = encoded(pieces(UNIGRAM, 1, prefix=0), ["ab  ab"], tmp_path, eos=None)
-    assert kept == [[4, 6, 3, 5]]
+@pytest.mark.parametrize("name", MODELS)
+def test_models_of_sentencepiece(name: str, tmp_path: Path) -> None:
+    content, wanted = MODELS[name]
+    assert converted(content, list(wanted)) == list(wanted.values())
+    pytest.importorskip("sentencepiece")
+    assert encoded(content, list(wanted), tmp_path, eos=None) == list(wanted.values())
 
 
-def test_merges_go_by_score(tmp_path: Path) -> None:
-    found = encoded(pieces(MERGED, 2), ["ab", "aa", "ba"], tmp_path)
-    # ab first, then ▁ cannot join; eos of `auto` is </s>
-    assert found == [[3, 6, 2], [7, 4, 2], [3, 5, 4, 2]]
+# aab is a+ab or aa+b: of equal scores the leftmost is merged, of pairs of `tokenizers` the first
+TIED = [
+    *SPECIAL,
+    *((c, -1e4, 1) for c in "▁ab"),
+    ("aa", -1.0, 1),
+    ("aaa", -2.0, 1),
+    ("<m>", 0.0, 4),
+]
+
+
+def test_models_are_encoded_by_sentencepiece(tmp_path: Path) -> None:
+    sentencepiece = pytest.importorskip("sentencepiece")
+    texts = ["a" * count + end for count in range(1, 40) for end in ("", "b", " a")] + ["<m>a"]
+    content = pieces(TIED, 2, prefix=0)
+    reference = sentencepiece.SentencePieceProcessor(model_proto=content)
+    found = encoded(content, texts, tmp_path, eos=None)
+    assert found[:-1] == reference.encode(texts[:-1])
+    # a piece defined by hand that names a control token is text, where the library takes the piece
+    assert (found[-1], reference.encode("<m>a")) == ([0, 4], [8, 4])
+
+
+def test_sentencepiece_is_named_where_it_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ConfigError, match=r"pip install 'assay\[sentencepiece\]'"):
+        encoded(pieces(UNIGRAM, 1), ["a"], tmp_path)
 
 
 @pytest.mark.parametrize(
