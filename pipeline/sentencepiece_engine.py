@@ -1,10 +1,8 @@
 """SentencePiece models by the library `sentencepiece` itself, which is what their ids are.
 
-A conversion cannot be exact: sentencepiece merges the leftmost of equal scores, `tokenizers` the
-pair that stands first (a run of spaces is made of overlapping pairs), and adds up a Unigram's
-scores in 32 bits, so that ways to cut a text that are equally likely are not. So the model stands
-in the tokenizer.json that it became, at the decoder, where `tokenizers` skips keys it does not
-know.
+Converted ones differ in how a long run of spaces is cut (BPE), and where two ways to cut a word are
+equally likely up to rounding (Unigram, whose sums have 32 bits). So the model stands in the
+tokenizer.json that it became, at the decoder, where `tokenizers` skips keys it does not know.
 
 Apart from tokenizer_engines.py, on which the tokens of every corpus depend.
 """

@@ -131,7 +131,6 @@ def test_models_of_sentencepiece(name: str, tmp_path: Path) -> None:
     assert encoded(content, list(wanted), tmp_path, eos=None) == list(wanted.values())
 
 
-# aab is a+ab or aa+b: of equal scores the leftmost is merged, of pairs of `tokenizers` the first
 TIED = [
     *SPECIAL,
     *((c, -1e4, 1) for c in "▁ab"),
