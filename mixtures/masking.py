@@ -12,6 +12,9 @@ where it was (packed.py). `fingerprints` are those of the bytes, the first ones 
 
 The manifest is written before each file takes its place, with the hash of what stands and of what
 comes, so a kill leaves a folder that is whole; the next call goes on.
+
+A folder that is not as it was written is refused before anything in it is masked: what its files
+hold cannot be told, and the text may stand in it.
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ import pyarrow.compute as pc
 import xxhash
 
 from mixtures.dealing import Documents, selection_hash
-from mixtures.packed import DOCUMENTS, Packing, packing_held
+from mixtures.packed import DOCUMENTS, Packing, packing_held, require_whole
 from pipeline.files import file_hash, read_sealed, replacing, write_sealed
 
 
@@ -45,6 +48,9 @@ def mask(root: Path, ids: pa.Array) -> list[Masked]:
     """Mask these documents in all packed selections of a corpus; returns those that hold one.
 
     Call it while holding the corpus, and again if it was killed.
+
+    Raises:
+        ValueError: a packed folder is not as it was written; names the file and the remedy.
     """
     found = []
     with packing_held(root):
@@ -56,9 +62,8 @@ def mask(root: Path, ids: pa.Array) -> list[Masked]:
 
 
 def _mask(root: Path, folder: Path, ids: pa.Array) -> Masked | None:
-    known = read_sealed(folder / "manifest.json")
-    if known is None:
-        return None  # damaged: no run can read it
+    # A damaged part may hide a document, and its new hash would say that it is whole
+    known = require_whole(folder)
     packing = Packing(**known["packing"])
     windows = []
     for path in sorted(folder.glob("part-*.arrow")):

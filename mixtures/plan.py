@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -103,14 +103,27 @@ class Plan:
     def num_windows(self) -> int:
         return num_windows(self.tokens, self.sequence_length)
 
-    @cached_property
+    # kept by hand: before Python 3.12 the lock of a cached_property is one for the plans of all
+    # threads, and a process that is forked while it is held waits for ever
+    @property
     def schedule(self) -> Schedule:
+        if "_schedule" not in vars(self):
+            vars(self)["_schedule"] = self._scheduled()
+        found: Schedule = vars(self)["_schedule"]
+        return found
+
+    def _scheduled(self) -> Schedule:
         only = PlannedPhase(self.num_windows, tuple(source.requested for source in self.sources))
         return schedule_of([source.name for source in self.sources], self.phases or (only,))
 
-    @cached_property
+    @property
     def fingerprint(self) -> str:
         """32 hex digits; equal for plans that give equal windows at every position of both."""
+        if "_fingerprint" not in vars(self):
+            vars(self)["_fingerprint"] = self._hash()
+        return str(vars(self)["_fingerprint"])
+
+    def _hash(self) -> str:
         parts: list[Any] = [self.sequence_length, self.seed, self.tokenizer]
         quotas = np.stack([period.quotas for period in self.schedule.periods]).T.tolist()
         for source, by_phase in zip(self.sources, quotas, strict=True):

@@ -6,6 +6,7 @@ import multiprocessing
 import pickle
 import random
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -175,3 +176,38 @@ def test_batches_of_threads_in_a_process_that_forks_and_closes(plan: Plan, windo
 
 def touch(plan: Plan) -> None:
     assert Loader(plan).batch(0, 8).documents.shape == (8, LENGTH + 1)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # that it forks is the test
+@pytest.mark.parametrize("made_by", ["_scheduled", "_hash"])
+def test_a_fork_while_a_thread_makes_what_a_plan_keeps(
+    plan: Plan, monkeypatch: pytest.MonkeyPatch, made_by: str
+) -> None:
+    """A worker of a DataLoader, forked while a thread asks for the schedule of another plan:
+    cached_property had one lock for all of them, and the worker waited for it for ever."""
+    inside, stop, plain = threading.Event(), threading.Event(), getattr(Plan, made_by)
+
+    def slow(of: Plan) -> object:
+        if threading.current_thread() is thread:
+            inside.set()
+            stop.wait(60)
+        return plain(of)
+
+    monkeypatch.setattr(Plan, made_by, slow)
+    name = {"_scheduled": "schedule", "_hash": "fingerprint"}[made_by]
+    thread = threading.Thread(target=getattr, args=(replace(plan), name))
+    thread.start()
+    assert inside.wait(60)
+    fork = multiprocessing.get_context("fork").Process(target=asked, args=(replace(plan), name))
+    fork.start()
+    fork.join(30)
+    hangs = fork.exitcode is None
+    fork.kill()
+    stop.set()
+    thread.join()
+    assert not hangs
+    assert fork.exitcode == 0
+
+
+def asked(plan: Plan, name: str) -> None:
+    getattr(plan, name)

@@ -165,6 +165,25 @@ def test_a_kill_leaves_windows_that_are_whole(
     assert make_plan(mixture, TOKENS).fingerprint == plan.fingerprint
 
 
+@pytest.mark.parametrize("name", ["part-00000.arrow", "documents.arrow", "manifest.json"])
+def test_a_damaged_folder_is_refused_and_stays_as_it_is(
+    mixture: Path, tmp_path: Path, name: str
+) -> None:
+    """Masking would give the damaged part a new hash, by which it is whole."""
+    (source,) = make_plan(mixture, TOKENS).sources
+    file = Path(source.folder) / name
+    whole = file.read_bytes()
+    at = len(whole) // 2
+    file.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+    before = {path.name: path.read_bytes() for path in file.parent.iterdir()}
+    with pytest.raises(ValueError, match=rf"{file} is not as it was written .*; delete the folder"):
+        forget(tmp_path / "web")
+    assert {path.name: path.read_bytes() for path in file.parent.iterdir()} == before
+    file.write_bytes(whole)  # a whole copy came back
+    (masked,) = masking.mask(tmp_path / "web", ids())
+    assert masked.documents == sorted(TINY.id(n) for n in GONE)
+
+
 def test_another_corpus_does_not_bring_a_text_back(tmp_path: Path) -> None:
     """`unique: none` over two corpora: what one was told to forget the other does not give."""
     write_corpus(tmp_path / "web", TINY)
