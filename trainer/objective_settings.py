@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field, model_validator
 
 from mixtures.plan import Plan
+from mixtures.plan_tokenizer import tokenizer_file
 from pipeline.config import ConfigError, Settings
 from trainer.rewriting import UL2, Denoiser, FillIn, num_spans
 
@@ -112,7 +113,7 @@ def resolve(keys: ObjectiveKeys, plan: Plan, encoder: bool) -> Objective:
             "key `objective`: an encoder-decoder (`model.encoder_depth`) needs what is given to "
             "its encoder; use prefix_lm, span_corruption or ul2"
         )
-    ids = _Ids(Path(plan.tokenizer_file), plan.vocab_size)
+    ids = _Ids(tokenizer_file(plan), plan.vocab_size)
     if keys.prefix_lm is not None:
         return Objective(prefix=(keys.prefix_lm.least, keys.prefix_lm.most), encoder=encoder)
     if keys.fim is not None:

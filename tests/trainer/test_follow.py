@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 import tiny_run
 
+from pipeline import tokenizer
 from pipeline.files import read_json, write_json
 from trainer import cli, follow
 
@@ -72,7 +73,9 @@ def test_tasks_are_asked_in_the_run_and_after_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     (tmp_path / "cats.jsonl").write_text(json.dumps(TASK))
-    tiny_run.use(data, monkeypatch.setattr, eos_id=0)
+    spec = json.loads((data / "tokenizer.json").read_text())
+    ends = {"eos_id": 0, "tokenizer": tokenizer.name_of(spec, None, 0)}
+    tiny_run.use(data, monkeypatch.setattr, **ends)
     path = run_yaml("a", tokens=256, evaluate={"every": 128, "tasks": ["cats.jsonl"]})
     assert cli.main(["train", str(path)]) == 0
     answers = tmp_path / "runs" / "a" / "answers.parquet"

@@ -83,7 +83,7 @@ def test_dotted_keys_reach_into_the_base(folder: Path):
         (
             {"run": {"zzz.decay": 1}},
             "arm `b`, run: unknown key `zzz.decay` (value 1); keys with keys below them here: "
-            "model, optimizer, schedule, evaluate, checkpoint, cache, parallel",
+            "model, optimizer, objective, schedule, evaluate, checkpoint, cache, parallel",
         ),
         ({"run": {"seed": 4}}, "arm `b`: key `run.seed` is set by the study, for every run"),
         (
