@@ -38,9 +38,9 @@ from pipeline.dedup_settings import Near
 from pipeline.groups import DEFAULT
 from pipeline.literals import count_literals
 from pipeline.readers import jsonl_rows
+from pipeline.sentencepiece_engine import loaded
 from pipeline.settings import Input, Tokenizer
 from pipeline.stage_tables.documents import encoder
-from pipeline.tokenizer_engines import loaded
 
 TEXTS = pa.array(["The mill stood by the river, and the road went past it.", "河边有一座磨坊。"])
 WANTED = json.loads(os.environ.get(workers.WANTED, "{}"))
