@@ -6,15 +6,19 @@ from __future__ import annotations
 import json
 import shutil
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import clean_process
+import hub
 import pytest
 import small_corpus
 import tiny_run_jobs as jobs
 import yaml
+from gs_server import gs_bucket
+from s3_server import s3_bucket
 from tiny_run import losses, train
 from web_server import Web, web_server
 
@@ -139,6 +143,40 @@ def test_a_machine_without_the_corpus_trains_and_is_scored_as_one_with_it(
     assert cli.main(["evaluate", str(folder)]) == 0  # which fetches the text again
 
 
+@pytest.mark.parametrize("bucket_of", [s3_bucket, gs_bucket])
+def test_a_plan_is_published_to_a_bucket_and_trained_on_from_there(
+    made: Path,
+    whole: RunResult,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    bucket_of: Callable[[], AbstractContextManager[str]],
+) -> None:
+    monkeypatch.setattr(packed, "PART_TOKENS", 400)
+    monkeypatch.setenv("ASSAY_CACHE", str(tmp_path / "cache"))
+    with bucket_of() as bucket:
+        plan = f"{bucket}/plan"
+        mix([str(made / "mixture.yaml"), "--tokens", str(TOKENS), "--publish", plan])
+        size = max(4 * part_bytes(made), (made / "plan" / "heldout.parquet").stat().st_size)
+        cache = {"folder": "shards", "max_bytes": size}
+        assert cli.main(["train", str(write(tmp_path, "far", mixture=plan, cache=cache))]) == 0
+        assert losses(tmp_path / "runs" / "far") == losses(whole.folder)
+        asked = ("--batch-tokens", 256, "--step", 3, "--json")
+        assert windows(capsys, plan, *asked) == windows(capsys, made / "plan", *asked)
+
+
+def test_a_plan_on_the_hub_is_trained_on(
+    made: Path, whole: RunResult, web: Web, tmp_path: Path
+) -> None:
+    """From a server that answers as huggingface.co does."""
+    pytest.importorskip("huggingface_hub", reason="huggingface_hub is not installed")
+    plan = hub.serve(web, "me/plan", made / "plan")
+    path = write(tmp_path, "far", mixture=plan, cache={"folder": "shards"})
+    job = (jobs.train_from_hub, (web.url, tmp_path / "home", path))
+    assert clean_process.run(tmp_path, job) == [0]
+    assert losses(tmp_path / "runs" / "far") == losses(whole.folder)
+
+
 def test_a_published_folder_is_read_in_its_place(
     made: Path, whole: RunResult, tmp_path: Path
 ) -> None:
@@ -212,8 +250,9 @@ def test_which_step_saw_what_is_told_without_the_corpus(
     name = json.loads(here)[0]["id"]
     rows = json.loads(windows(capsys, far, "--document", name, "--json"))
     assert 3 in {row["step"] for row in rows}
-    published = windows(capsys, made / "plan", "--batch-tokens", 256, "--step", 3, "--json")
-    assert [row["id"] for row in json.loads(published)] == [r["id"] for r in json.loads(here)]
+    for plan in (made / "plan", made / "plan" / "plan.json", f"{web.url}/plan"):
+        published = windows(capsys, plan, "--batch-tokens", 256, "--step", 3, "--json")
+        assert [row["id"] for row in json.loads(published)] == [r["id"] for r in json.loads(here)]
 
 
 def first_part(plan: Plan) -> tuple[str, int]:
