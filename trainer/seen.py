@@ -67,7 +67,9 @@ def main(argv: list[str]) -> int:
         epilog=EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("plan", type=Path, metavar="PLAN_OR_RUN", help="folder of a run, plan.json")
+    parser.add_argument(
+        "plan", metavar="PLAN_OR_RUN", help="folder of a run, plan.json, or where one was published"
+    )
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--step", type=int, help="from 1")
     what.add_argument("--document", metavar="ID", help="32 hex digits")
@@ -100,7 +102,10 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-def _read(place: Path, batch_tokens: str | None, ranks: int | None) -> Read:
+def _read(name: str, batch_tokens: str | None, ranks: int | None) -> Read:
+    if is_url(name):
+        return _without_a_run(open_plan(name), name, batch_tokens, ranks)
+    place = Path(name)
     file = place / "plan.json" if place.is_dir() else place
     if not file.exists():
         raise ConfigError(
@@ -109,11 +114,7 @@ def _read(place: Path, batch_tokens: str | None, ranks: int | None) -> Read:
         )
     record = file.with_name("run.json")
     if not record.exists():
-        plan = _plan_without_a_run(file)
-        if batch_tokens is None:
-            raise ConfigError(f"{file} is a plan without a run: say how large a step is, as in "
-                              "`--batch-tokens 512k`")  # fmt: skip
-        return Read(plan, steps(parse_amount(batch_tokens), plan), ranks or 1, Loader(plan), {})
+        return _without_a_run(_plan_in(file), str(file), batch_tokens, ranks)
     plan, known = plan_from_dict(read_json(file)), read_json(record)
     run = check(known["settings"], RunSettings, str(record))
     asked = run.batch_tokens if batch_tokens is None else parse_amount(batch_tokens)
@@ -126,7 +127,15 @@ def _read(place: Path, batch_tokens: str | None, ranks: int | None) -> Read:
     )
 
 
-def _plan_without_a_run(file: Path) -> Plan:
+def _without_a_run(plan: Plan, where: str, batch_tokens: str | None, ranks: int | None) -> Read:
+    if batch_tokens is None:
+        raise ConfigError(
+            f"{where} is a plan without a run: say how large a step is, as in `--batch-tokens 512k`"
+        )
+    return Read(plan, steps(parse_amount(batch_tokens), plan), ranks or 1, Loader(plan), {})
+
+
+def _plan_in(file: Path) -> Plan:
     """What `assay mix --json` printed, or `--publish` wrote."""
     found = read_json(file)
     if (file.parent / "packed").is_dir() and SEAL in found:
