@@ -142,7 +142,7 @@ def load_run(path: str | Path, changes: dict[str, Any] | None = None) -> RunSett
     path = Path(path)
     base, changes = path.resolve().parent, changes or {}
     raw = _with_shape(read(path), path)
-    if "branch" in raw or any(key.split(".")[0] == "branch" for key in changes):
+    if raw.get("branch") is not None or any(key.split(".")[0] == "branch" for key in changes):
         from trainer import branch
 
         for key, value in changes.items():  # first: what a branch begins with follows from them

@@ -147,3 +147,12 @@ def test_a_published_plan_stands_at_its_url_and_a_cache_beside_the_file(tmp_path
     found = load_run(path)
     assert found.mixture == "s3://bucket/plan"
     assert (found.cache.folder, found.cache.max_bytes) == (f"{tmp_path}/shards", 20 * 10**9)
+
+
+def test_settings_written_out_in_full_are_read_as_they_were(tmp_path: Path) -> None:
+    """So a study writes run.yaml for each of its runs: every key, also those that are not set."""
+    path = tmp_path / "run.yaml"
+    path.write_text("mixture: mixture.yaml\nmodel: 0.4M\ntokens: 2M\n")
+    run = load_run(path)
+    path.write_text(yaml.safe_dump(run.model_dump(mode="json")))
+    assert load_run(path) == run
