@@ -19,26 +19,19 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.attention.flex_attention import create_mask
+from torch.nn.attention.flex_attention import create_block_mask, create_mask
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from trainer.attention import (
-    Scope,
-    attend,
-    cross_rule,
-    dense_mask,
-    flex_mask,
-    make_cross_mask,
-    rule_of,
-)
-from trainer.flops import flops_per_token, flops_per_token_full, parameters_of, peak_of
+from trainer.attention import Scope, attend, cross_rule, dense_mask, rule_of
+from trainer.flops import flops_per_token, flops_per_token_full, multiplied_parameters, peak_of
 from trainer.model import Decoder, initialize, token_losses
 from trainer.objectives import CAUSAL, Example, make_example
 from trainer.optim import make_optimizer
@@ -214,34 +207,22 @@ def masks(bench: Bench) -> Outcome:
         "prefix+document": replace(scope, prefix_BT=prefix_BT),
         "window": replace(scope, window=64),
     }
-    gaps = {}
-    for name, kind in scopes.items():
-        if bench.smoke:  # no FlexAttention backward on a CPU: the rule alone
-            batch, length = documents_BT.shape
-            same = create_mask(rule_of(kind), batch, None, length, length, device="cpu")
-            gaps[name] = 0.0 if torch.equal(same, dense_mask(kind)) else 1.0
-        else:
-            gaps[name] = _gap(bench, flex_mask(kind), dense_mask(kind), documents_BT.shape)
     encoder = Scope(documents_BT[:, : documents_BT.shape[1] // 2].contiguous())
     dense_BTE = (documents_BT[:, :, None] == encoder.documents_BT[:, None, :])[:, None]
-    if bench.smoke:
-        shape = (len(documents_BT), None, documents_BT.shape[1], encoder.documents_BT.shape[1])
-        same = create_mask(cross_rule(scope, encoder), *shape, device="cpu")
-        gaps["encoder"] = 0.0 if torch.equal(same, dense_BTE) else 1.0
-    else:
-        made = make_cross_mask(scope, encoder)
-        gaps["encoder"] = _gap(
-            bench, made, dense_BTE, documents_BT.shape, encoder.documents_BT.shape[1]
-        )
+    pairs = {name: (rule_of(kind), dense_mask(kind)) for name, kind in scopes.items()}
+    pairs["encoder"] = cross_rule(scope, encoder), dense_BTE
+    gaps = {name: _gap(bench, rule, dense) for name, (rule, dense) in pairs.items()}
     told = ", ".join(f"{name} {gap:.0e}" for name, gap in gaps.items())
     return max(gaps.values()) < 2e-3, told
 
 
-def _gap(
-    bench: Bench, fast: Any, dense: Tensor, size: torch.Size, num_keys: int | None = None
-) -> float:
-    batch, length = size
-    keys = length if num_keys is None else num_keys
+def _gap(bench: Bench, rule: Any, dense: Tensor) -> float:
+    """Of a rule for FlexAttention and the mask that it stands for, [B, 1, T, keys]."""
+    batch, _, length, keys = dense.shape
+    if bench.smoke:  # no FlexAttention backward on a CPU: the rule alone
+        same = create_mask(rule, batch, None, length, keys, device="cpu")
+        return 0.0 if torch.equal(same, dense) else 1.0
+    fast = create_block_mask(rule, batch, None, length, keys, device=str(bench.device))
     generator = torch.Generator(bench.device).manual_seed(0)
     sizes = [(batch, 4, length, 64), (batch, 2, keys, 64), (batch, 2, keys, 64)]
     qkv = [torch.randn(s, device=bench.device, generator=generator) for s in sizes]
@@ -303,9 +284,8 @@ def compiled(bench: Bench) -> Outcome:
     found = []
     for fast in (False, True):
         model, example = model_of(bench, bench.small, fast=fast), example_of(bench, 4)
-        found.append(
-            steps(bench, lambda m=model, e=example: mean_loss(m, e), model, optimizer_of(model), 5)  # type: ignore[misc]
-        )
+        loss_of = partial(mean_loss, model, example)
+        found.append(steps(bench, loss_of, model, optimizer_of(model), 5))
     gap = max(abs(a - b) for a, b in zip(*found, strict=True))
     return gap < 1e-3, f"losses of 5 steps differ by at most {gap:.1e}"
 
@@ -401,7 +381,7 @@ def timed(
     rate = num_tokens / sorted(seconds)[len(seconds) // 2]
     if bench.peak is None:
         return f"{rate:,.0f} tokens/s"
-    size = parameters_of(shape, bench.vocabulary)
+    size = multiplied_parameters(shape, bench.vocabulary)
     attention = shape.heads * shape.head_width
     half, full = (
         rate * flops(size, shape.depth, attention, bench.length) / bench.peak

@@ -18,6 +18,7 @@ import tempfile
 from pathlib import Path
 
 from trainer.cloze import task_scores
+from trainer.interchange.commands import TOLERANCE
 from trainer.metrics import Progress
 from trainer.rescore import answers_to
 from trainer.tasks import load_tasks
@@ -58,7 +59,7 @@ def main() -> int:
     ours = task_scores(answers_to(job, tasks, Progress()))
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "hf"
-        print(export(job, target, "float32", 1e-3).told())
+        print(export(job, target, "float32", TOLERANCE).told())
         bos = "1" if job.plan.bos_id is not None else "0"
         done = subprocess.run(
             [options.python, "-c", THEIRS, str(target), bos, *files],

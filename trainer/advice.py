@@ -92,16 +92,17 @@ class Row:
     parameters: float
     batch: float  # tokens
     rate: float
+    source: str
 
 
 # Practice at 7B to 13B, where no law above was measured: batches of 2M to 4M tokens.
 PRACTICE = (
-    Row("Llama 2 7B", 6.7e9, 4e6, 3e-4),
-    Row("Llama 2 13B", 13e9, 4e6, 3e-4),
-    Row("OLMo 7B", 6.9e9, 4e6, 3e-4),
-    Row("MPT 7B", 6.7e9, 3.6e6, 3e-4),
-    Row("Falcon 7B", 7.2e9, 4.7e6, 6e-4),
-    Row("Pythia 6.9B, 12B", 6.9e9, 2.1e6, 1.2e-4),
+    Row("Llama 2 7B", 6.7e9, 4e6, 3e-4, "2307.09288, section 2.2"),
+    Row("Llama 2 13B", 13e9, 4e6, 3e-4, "2307.09288, section 2.2"),
+    Row("OLMo 7B", 6.9e9, 4e6, 3e-4, "2402.00838"),
+    Row("MPT 7B", 6.7e9, 3.6e6, 3e-4, "MosaicML's page on MPT-7B"),
+    Row("Falcon 7B", 7.2e9, 4.7e6, 6e-4, "its model card: 2,304 x 2,048"),
+    Row("Pythia 6.9B, 12B", 6.9e9, 2.1e6, 1.2e-4, "2304.01373, table of sizes"),
 )
 FROM_PRACTICE = 3e9  # parameters from which on these rows are shown
 
@@ -125,5 +126,7 @@ def advice(parameters: float, tokens: float, batch: float | None, rate: float | 
         lines.append(f"{'this run':<22}{rate:>14.2e}{batch:>16,.0f}")
     if parameters >= FROM_PRACTICE:
         lines += ["", "what runs of this size did (batches of 2M to 4M tokens):"]
-        lines += [f"{row.run:<22}{row.rate:>14.2e}{row.batch:>16,.0f}" for row in PRACTICE]
+        lines += [
+            f"{row.run:<22}{row.rate:>14.2e}{row.batch:>16,.0f}  ({row.source})" for row in PRACTICE
+        ]
     return lines

@@ -7,8 +7,8 @@ import argparse
 from pipeline.amounts import parse_amount
 from pipeline.config import ConfigError
 from trainer.advice import advice
+from trainer.flops import hidden_parameters
 from trainer.settings import load_run
-from trainer.shapes import Shape
 
 HELP = """\
 example:
@@ -40,9 +40,3 @@ def main(argv: list[str]) -> int:
     size = hidden_parameters(run.model.shape)
     print("\n".join(advice(size, run.tokens, batch, run.learning_rate)))
     return 0
-
-
-def hidden_parameters(shape: Shape) -> int:
-    """Matrices of the layers of a decoder: attention and feed-forward."""
-    attention = 2 * shape.width * shape.head_width * (shape.heads + shape.kv_heads)
-    return shape.depth * (attention + 3 * shape.width * shape.ffn)

@@ -100,6 +100,8 @@ def train(argv: list[str]) -> int:
 def _dry_run(run: RunSettings, options: argparse.Namespace) -> int:
     """Print memory and traffic of a layout; 1 when it does not fit."""
     memory = parse_bytes(options.memory)
+    if options.ranks < 1:
+        raise ConfigError(f"--ranks {options.ranks}: expected 1 or more, as in --ranks 128")
     length, vocabulary = options.sequence_length, options.vocabulary
     if length is None or vocabulary is None:
         plan = planned(run, pack=False)

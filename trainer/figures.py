@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from trainer.flops import flops_per_token, flops_per_token_full, parameters_of, peak_of
+from trainer.flops import flops_per_token, flops_per_token_full, multiplied_parameters, peak_of
 from trainer.parallel.world import World
 from trainer.settings import RunSettings
 
@@ -40,7 +40,7 @@ class Speed:
 
 def speed_of(run: RunSettings, vocab_size: int, length: int, world: World) -> Speed:
     shape = run.model.shape
-    size = parameters_of(shape, vocab_size)
+    size = multiplied_parameters(shape, vocab_size)
     attention = shape.heads * shape.head_width
     peak = None if run.peak_tflops is None else run.peak_tflops * 1e12
     if shape.encoder_depth:

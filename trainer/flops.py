@@ -34,14 +34,18 @@ PEAKS = {
 }
 
 
-def parameters_of(shape: Shape, vocab_size: int) -> int:
-    """N of a decoder of this shape: each matrix that multiplies, each norm and bias."""
-    attention = shape.heads * shape.head_width
-    groups = 2 * shape.kv_heads * shape.head_width
-    layer = shape.width * (2 * attention + groups + 3 * shape.ffn) + 2 * shape.width
-    layer += 2 * shape.head_width if shape.qk_norm else 0
-    layer += attention + groups if shape.qkv_bias else 0
-    return shape.depth * layer + shape.width + vocab_size * shape.width
+def hidden_parameters(shape: Shape) -> int:
+    """Matrices of the layers of a decoder: what laws of learning rates and batches call N."""
+    attention = 2 * shape.width * shape.head_width * (shape.heads + shape.kv_heads)
+    return shape.depth * (attention + 3 * shape.width * shape.ffn)
+
+
+def multiplied_parameters(shape: Shape, vocab_size: int) -> int:
+    """N above, of a decoder: its matrices, the output layer, norms and biases."""
+    small = 2 * shape.width
+    small += 2 * shape.head_width if shape.qk_norm else 0
+    small += (shape.heads + 2 * shape.kv_heads) * shape.head_width if shape.qkv_bias else 0
+    return hidden_parameters(shape) + shape.depth * small + shape.width * (1 + vocab_size)
 
 
 def flops_per_token(num_parameters: int, depth: int, attention_width: int, length: int) -> int:

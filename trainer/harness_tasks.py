@@ -178,8 +178,6 @@ _Loader.add_constructor("!function", lambda loader, node: f"!function {node.valu
 def _read(path: Path) -> dict[str, Any]:
     try:
         raw = yaml.load(path.read_text("utf-8"), _Loader)
-    except FileNotFoundError:
-        raise ConfigError(f"{path}: no such file; is the path relative to run.yaml?") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: not readable as YAML: {error}") from None
     if not isinstance(raw, dict):

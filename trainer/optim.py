@@ -45,11 +45,6 @@ def parameter_groups(model: nn.Module, run: RunSettings) -> list[dict[str, Any]]
     muon = run.optimizer.kind == "muon"
     adamw = {"betas": run.betas, "eps": run.optimizer.epsilon}
     if (shape := run.model.shape).base_width is not None:
-        if muon:
-            raise ValueError(
-                "key `optimizer.kind`: muon scales its steps by width itself, and how that goes "
-                "with `parametrization: mup` is not known; use adamw, or leave mup out"
-            )
         return _scaled_groups(kinds, decays, shape, run)
     return [
         {

@@ -22,7 +22,8 @@ from trainer import branch, saved, skipped
 from trainer.data import planned
 from trainer.settings import RunSettings, changed_key
 
-# What `train` and `evaluate` write into the folder of a run, besides checkpoints.
+# What `train` and `evaluate` write into the folder of a run.
+FOLDERS = ("checkpoints", "plans", "evaluating", "profile", "tensorboard")
 FILES = (
     "run.json", "plan.json", "metrics.jsonl", "evaluations.parquet", "answers.parquet",
     skipped.FILE,
@@ -175,16 +176,9 @@ def keep_plan(folder: Path, plan: Plan) -> None:
 
 def remove_run(folder: Path) -> None:
     """Delete what `train` writes into a folder, and nothing else."""
-    for name in ("checkpoints", "plans", "evaluating"):
+    for name in FOLDERS:
         shutil.rmtree(folder / name, ignore_errors=True)
-    for name in (
-        "run.json",
-        "plan.json",
-        "metrics.jsonl",
-        "evaluations.parquet",
-        "answers.parquet",
-        skipped.FILE,
-    ):
+    for name in FILES:
         (folder / name).unlink(missing_ok=True)
 
 

@@ -13,7 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from mixtures.shard_cache import MAX_BYTES
 from pipeline.amounts import NumBytes
@@ -109,6 +109,21 @@ class RunSettings(Settings):
     peak_tflops: float | None = Field(None, gt=0)
     trackers: tuple[Literal["tensorboard", "wandb", "trackio"], ...] = ()  # besides metrics.jsonl
     profile: int | None = Field(None, ge=1)  # number of a step to write a trace of
+
+    @model_validator(mode="after")
+    def _can_come_true(self) -> RunSettings:
+        if self.branch is None and self.schedule.warmup >= self.tokens:
+            raise ValueError(
+                f"`schedule.warmup: {self.schedule.warmup:,.0f}` is as long as the run, `tokens: "
+                f"{self.tokens:,}`: it would never reach `learning_rate`; shorten it, or give a "
+                "share, as in 0.05"
+            )
+        if self.optimizer.kind == "muon" and self.model.base_width is not None:
+            raise ValueError(
+                "`optimizer: muon` scales its steps by width itself, and how that goes with "
+                "`parametrization: mup` is not known; use adamw, or leave mup out"
+            )
+        return self
 
 
 # Keys that may differ between the two halves of a resumed run: they change no loss (micro_batch,

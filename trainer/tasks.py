@@ -62,16 +62,18 @@ def load_tasks(paths: Sequence[str | Path]) -> list[Task]:
 
 def load_task(path: Path) -> Task:
     """One task; the file's name is its own."""
-    if path.suffix in (".yaml", ".yml"):
+    if path.suffix not in (".jsonl", ".yaml", ".yml"):
+        raise ConfigError(f"{path}: a task is a .jsonl file, or a .yaml of lm-evaluation-harness")
+    if not path.exists():
+        raise ConfigError(
+            f"{path}: no such file; `evaluate.tasks` are relative to run.yaml, --task to where you "
+            "are"
+        )
+    if path.suffix != ".jsonl":
         from trainer.harness_tasks import load_harness_task
 
         return load_harness_task(path)
-    if path.suffix != ".jsonl":
-        raise ConfigError(f"{path}: a task is a .jsonl file, or a .yaml of lm-evaluation-harness")
-    try:
-        lines = path.read_text("utf-8").splitlines()
-    except FileNotFoundError:
-        raise ConfigError(f"{path}: no such file; is the path relative to run.yaml?") from None
+    lines = path.read_text("utf-8").splitlines()
     questions = [
         _question(line, number, f"{path}: line {number}")
         for number, line in enumerate(lines, 1)

@@ -6,7 +6,7 @@ import pytest
 
 from trainer import cli
 from trainer.advice import LAWS
-from trainer.advice_commands import hidden_parameters
+from trainer.flops import hidden_parameters
 from trainer.shapes import PRESETS
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from trainer.figures import Speed, communication_share
-from trainer.flops import flops_per_token, flops_per_token_full, parameters_of, peak_of
+from trainer.flops import flops_per_token, flops_per_token_full, multiplied_parameters, peak_of
 from trainer.model import Decoder, num_parameters
 from trainer.shapes import Shape
 
@@ -54,7 +54,7 @@ def test_peaks(name: str, peak: float | None) -> None:
 def test_parameters_of_a_shape_are_those_of_its_model(more: dict[str, Any]) -> None:
     shape = Shape(**{"width": 32, "depth": 3, "heads": 4, "kv_heads": 2, "ffn": 48, **more})
     untied = 0 if shape.tied else 61 * 32  # the input embedding is a look-up
-    assert parameters_of(shape, 61) == num_parameters(Decoder(shape, 61)) - untied
+    assert multiplied_parameters(shape, 61) == num_parameters(Decoder(shape, 61)) - untied
 
 
 def test_figures_need_a_peak() -> None:

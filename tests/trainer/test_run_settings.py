@@ -156,3 +156,21 @@ def test_settings_written_out_in_full_are_read_as_they_were(tmp_path: Path) -> N
     run = load_run(path)
     path.write_text(yaml.safe_dump(run.model_dump(mode="json")))
     assert load_run(path) == run
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"schedule": {"warmup": "2M"}}, "is as long as the run, `tokens: 2,000,000`"),
+        (
+            {"optimizer": "muon", "model": {"depth": 4, "parametrization": "mup"}},
+            "use adamw, or leave mup out",
+        ),
+    ],
+)
+def test_what_cannot_come_true_is_refused_before_data_is_read(
+    changes: dict[str, object], message: str
+) -> None:
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        check({**BASE, **changes}, RunSettings, "run.yaml")
+    check({**BASE, "schedule": {"warmup": "1.9M"}}, RunSettings, "run.yaml")
