@@ -42,6 +42,7 @@ def is_at(descriptor: int, path: Path) -> bool:
 
 
 def is_held(path: Path) -> bool:
+    """Whether a process holds it, shared or alone; pipeline.files.is_held asks for the latter."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except FileNotFoundError:

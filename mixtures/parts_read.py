@@ -20,20 +20,11 @@ def parts_per_group(mixture: Mixture, packed: Packed) -> int:
     return min(num, max(1, mixture.shuffle // packed.packing.part_tokens))
 
 
-def first_parts(count: int, windows: tuple[int, ...], together: int, seed: int) -> list[int]:
-    """The parts that the first `count` windows of a source may be in, ascending.
-
-    Args:
-        seed: of the first epoch of the source.
-    """
-    return parts_until(count, windows, together, seed)
-
-
 def parts_read(plan: Plan) -> list[list[int]]:
     """Of each source the packed parts that the run reads."""
     needed = plan.schedule.windows_until(plan.num_windows).tolist()
     return [
-        first_parts(
+        parts_until(
             count,
             source.windows,
             source.parts_per_group,

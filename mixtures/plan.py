@@ -20,10 +20,10 @@ import xxhash
 from mixtures import weighing
 from mixtures.edited import NO_CHANGES, Changes
 from mixtures.epochs import check_epochs, ends_at, epoch_windows
-from mixtures.order import epoch_seed
+from mixtures.order import epoch_seed, parts_until
 from mixtures.packed import NO_LOSS, Loss, continued, folder_of, packing_of, require_parts
 from mixtures.packing import measure, pack
-from mixtures.parts_read import first_parts, parts_per_group
+from mixtures.parts_read import parts_per_group
 from mixtures.phases import num_windows
 from mixtures.planned_phases import PlannedPhase, of_the_run, planned_phases, schedule_of
 from mixtures.schedule import Schedule
@@ -204,7 +204,7 @@ def plan_selection(mixture: Mixture, selection: Selection, tokens: int, write: b
     if write:
         for name, documents in selection.documents.items():
             packed, root = measured[name], roots[name]
-            parts = first_parts(
+            parts = parts_until(
                 needed[name],
                 packed.windows,
                 together[name],
